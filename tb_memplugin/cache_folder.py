@@ -1,4 +1,4 @@
-"""The user's cache folder, and the caches in it."""
+"""The caches in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -9,17 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tb_memplugin.sizes import parse_size
-
-
-def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder of this package in the user's cache folder."""
-    home = Path.home()
-    base: str | Path | None = environment.get("XDG_CACHE_HOME")
-    if not base and sys.platform == "darwin":
-        base = home / "Library" / "Caches"
-    elif not base and os.name == "nt":
-        base = environment.get("LOCALAPPDATA") or home / "AppData" / "Local"
-    return Path(base or home / ".cache") / "tb_memplugin"
 
 
 @dataclass(frozen=True)
@@ -37,8 +26,15 @@ class CacheSettings:
 
     def folder(self, environment: Mapping[str, str] = os.environ) -> Path:
         """Return the folder of the cache: that of its variable, else in the user's cache folder."""
-        found = environment.get(self.variables[0])
-        return Path(found) if found else cache_folder(environment) / self.name
+        if found := environment.get(self.variables[0]):
+            return Path(found)
+        home = Path.home()
+        base: str | Path | None = environment.get("XDG_CACHE_HOME")
+        if not base and sys.platform == "darwin":
+            base = home / "Library" / "Caches"
+        elif not base and os.name == "nt":
+            base = environment.get("LOCALAPPDATA") or home / "AppData" / "Local"
+        return Path(base or home / ".cache") / "tb_memplugin" / self.name
 
     def bytes(self, environment: Mapping[str, str] = os.environ) -> int:
         """Return the size that the cache may have."""

@@ -9,10 +9,11 @@ from asyncio import CancelledError
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 from weakref import WeakSet
 
 import tb_memplugin
@@ -47,15 +48,6 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class WaitingCall(NamedTuple):
-    """A task that waits."""
-
-    future: Future[Any]
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    named: dict[str, Any]
-
-
 class LocalProcesses:
     """A process for each core, which starts with the first tasks and runs one task after another.
 
@@ -66,7 +58,7 @@ class LocalProcesses:
     def __init__(self, workers: int | None = None) -> None:
         self._workers = workers or available_cores()
         self._threads: list[threading.Thread] = []
-        self._waiting: SimpleQueue[WaitingCall | None] = SimpleQueue()
+        self._waiting: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
         self._busy: set[threading.Thread] = set()
         self._is_stopped = False
 
@@ -74,7 +66,7 @@ class LocalProcesses:
         if self._is_stopped:
             raise RuntimeError("the processes are stopped")
         future: Future[T] = Future()
-        self._waiting.put(WaitingCall(future, function, arguments, named))
+        self._waiting.put((future, partial(function, *arguments, **named)))
         if len(self._threads) < self._workers:
             # The end of the program waits for the tasks of other threads, also for those that have not begun.
             self._threads.append(threading.Thread(target=self._work, name="processes", daemon=True))
@@ -86,9 +78,9 @@ class LocalProcesses:
         self._is_stopped = True
         with suppress(Empty):
             while True:
-                if (call := self._waiting.get_nowait()) is not None:
-                    call.future.cancel()
-                    call.future.set_running_or_notify_cancel()
+                if (task := self._waiting.get_nowait()) is not None:
+                    task[0].cancel()
+                    task[0].set_running_or_notify_cancel()
         for _ in self._threads:
             self._waiting.put(None)
         # Python 3.11 may print an OSError at its exit if a pool closes meanwhile.
@@ -99,21 +91,22 @@ class LocalProcesses:
     def _work(self) -> None:
         """Run tasks in one process, and in another one where that dies."""
         pool: ProcessPoolExecutor | None = None
-        while (call := self._waiting.get()) is not None:
-            if not call.future.set_running_or_notify_cancel():
+        while (task := self._waiting.get()) is not None:
+            future, call = task
+            if not future.set_running_or_notify_cancel():
                 continue
             self._busy.add(threading.current_thread())
             try:
                 # Forking a process with threads may deadlock in its child.
                 pool = pool or ProcessPoolExecutor(1, get_context("spawn"), initializer=follow_parent)
-                result = pool.submit(call.function, *call.arguments, **call.named).result()
+                result = pool.submit(call).result()
             except BaseException as error:
                 pool = None if isinstance(error, BrokenExecutor) else pool
                 self._busy.discard(threading.current_thread())
-                call.future.set_exception(error)
+                future.set_exception(error)
             else:
                 self._busy.discard(threading.current_thread())
-                call.future.set_result(result)
+                future.set_result(result)
         if pool is not None:
             pool.shutdown()
 

@@ -64,7 +64,6 @@ HLO_TEXT = Format(
     "tb_memplugin.readers.hlo_text:open_hlo_text",
     max_bytes=512 << 20,  # text has some 500 bytes for an instruction
 )
-WATCH_BYTES = 256 << 20  # capture.watch keeps its files below a few megabytes
 
 # The first format with a suffix of the file's name opens it, so longer suffixes come first.
 FORMATS = (
@@ -108,7 +107,7 @@ FORMATS = (
         RecordingKind.WATCH,
         "tb_memplugin.readers.watch:open_watch",
         found=(".watch",),
-        max_bytes=WATCH_BYTES,
+        max_bytes=256 << 20,  # capture.watch keeps its files below a few megabytes
     ),
 )
 

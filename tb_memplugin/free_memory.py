@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from itertools import starmap
 from pathlib import Path
 
 from tb_memplugin.errors import ReadError
 from tb_memplugin.sizes import bytes_text
 
-# Groups of processes with a limit: version 2 of cgroups, then version 1. Inside of a container these are its own.
+# Groups of processes with a limit, and its files of the limit and the use: version 2 of cgroups, then version 1. Inside
+# of a container these are its own.
 CGROUPS = (
-    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat"),
-    (
-        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-        "/sys/fs/cgroup/memory/memory.stat",
-    ),
+    ("/sys/fs/cgroup", "memory.max", "memory.current"),
+    ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
 )
 
 # The free memory is looked up for larger needs only, as it takes 50 microseconds.
@@ -25,7 +23,7 @@ SMALL_BYTES = 32 << 20
 
 def free_bytes() -> int | None:
     """Return the bytes that processes can still allocate without swapping; None where that cannot be found."""
-    found = [size for size in (_of_machine(), *map(_of_group, CGROUPS)) if size is not None]
+    found = [size for size in (_of_machine(), *starmap(_of_group, CGROUPS)) if size is not None]
     return min(found, default=None)
 
 
@@ -44,12 +42,11 @@ def _of_machine() -> int | None:
     return None
 
 
-def _of_group(paths: tuple[str, str, str]) -> int | None:
+def _of_group(folder: str, limit: str, used: str) -> int | None:
     """Return a group's limit without its use; cached files do not count, since the system drops them on demand."""
-    limit, used, figures = paths
     with suppress(OSError, ValueError):  # "max": no limit
-        most, now = int(Path(limit).read_text("ascii")), int(Path(used).read_text("ascii"))
-        cached = _figures(figures, "")
+        most, now = (int(Path(folder, name).read_text("ascii")) for name in (limit, used))
+        cached = _figures(f"{folder}/memory.stat", "")
         return max(0, most - now + cached.get("inactive_file", 0) + cached.get("active_file", 0))
     return None
 

@@ -12,6 +12,7 @@ import sys
 import weakref
 from collections import Counter
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -137,7 +138,7 @@ class Before:
         )
         listed = folded("Programs", table(["needs", "program"], rows)) if len(programs) > 1 else Markup("")
         try:
-            largest = explanation(main_memory(_Compiled(programs[0].executable)))  # type: ignore[arg-type]
+            largest = explanation(main_memory(_compiled(programs[0].executable)))
         except (ValueError, InputError):  # a backend that keeps no buffer assignment
             return heading + listed
         return heading + listed + largest
@@ -177,17 +178,10 @@ def _program(executable: Any) -> CellProgram:
     return CellProgram(executable.hlo_modules()[0].name, needs - stats.alias_size_in_bytes, executable)
 
 
-class _Compiled:
-    """A loaded program with the interface of jax.stages.Compiled that capture.report uses."""
-
-    def __init__(self, executable: Any) -> None:
-        self._executable = executable
-
-    def runtime_executable(self) -> Any:
-        return self._executable
-
-    def memory_analysis(self) -> Any:
-        return self._executable.get_compiled_memory_stats()
+def _compiled(executable: Any) -> Any:
+    """Return a loaded program with the interface of jax.stages.Compiled that capture.report uses."""
+    analyze = executable.get_compiled_memory_stats
+    return SimpleNamespace(runtime_executable=lambda: executable, memory_analysis=analyze)
 
 
 def _line(array: Any) -> str:

@@ -6,19 +6,16 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-SORTED_NUMBER = re.compile(r"([0-9]{1,18})")
+NUMBER = re.compile(r"([0-9]{1,18})")
 MAX_CACHED = 20_000  # names, which hosts repeat in each run
-
-NaturalKey = tuple[tuple[int, str], ...]
 
 
 @lru_cache(MAX_CACHED)
-def natural_key(name: str) -> NaturalKey:
+def natural_key(name: str) -> tuple[tuple[int, str], ...]:
     """Return a sort key under which the numbers in names compare by value."""
-    return tuple((int(part), "") if SORTED_NUMBER.fullmatch(part) else (-1, part) for part in SORTED_NUMBER.split(name))
+    return tuple((int(part), "") if NUMBER.fullmatch(part) else (-1, part) for part in NUMBER.split(name))
 
 
-NUMBER = re.compile(r"(\d{1,18})", re.ASCII)
 WORD = re.compile(r"([a-z]*)[^a-z]*\Z", re.ASCII)  # before a number
 # Words before the number of a rank: rank3, host_7, cuda-1, w-12.
 RANKS = ("rank", "host", "node", "worker", "task", "process", "proc", "pid", "shard", "replica", "slice", "pod")
@@ -38,16 +35,12 @@ def split_name(name: str) -> NumberedName:
     parts = NUMBER.split(name)
     numbers = []
     for at in range(1, len(parts), 2):
-        if not _is_before_rank(parts[at - 1]):
+        found = WORD.search(parts[at - 1].lower())
+        word = found[1] if found else ""
+        if word not in LETTERS and not word.endswith(RANKS + DEVICES):
             numbers.append(int(parts[at]))
             parts[at] = "*"
     return NumberedName(tuple(parts), tuple(numbers))
-
-
-def _is_before_rank(text: str) -> bool:
-    found = WORD.search(text.lower())
-    word = found[1] if found else ""
-    return word in LETTERS or word.endswith(RANKS + DEVICES)
 
 
 def counted_host(host: str, is_snapshot: bool) -> str | tuple[str, ...]:

@@ -32,7 +32,9 @@ class Regex:
         try:
             self._compiled = re2.compile(pattern, options)
         except (re2.error, UnicodeError) as error:
-            raise self._error(f"{_reason(error)}; the syntax is RE2's, without lookaheads and references") from error
+            said = error.args[0] if error.args else ""
+            reason = said.decode("utf-8", "replace") if isinstance(said, bytes) else error
+            raise self._error(f"{reason}; the syntax is RE2's, without lookaheads and references") from error
         if self._compiled.programsize > MAX_PROGRAM:
             raise self._too_slow("it is too large")
 
@@ -59,8 +61,3 @@ NUMBERED = re.compile(r"(?<!\\)\((\d+)\)")
 def recording_regex(pattern: str, name: str) -> Regex:
     """Compile an expression for ids of recordings, in which `jit_step(10)`, as `summary` prints it, is that program."""
     return Regex(NUMBERED.sub(r"\\(\1\\)", pattern), name)
-
-
-def _reason(error: Exception) -> str:
-    reason = error.args[0] if error.args else ""
-    return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(error)

@@ -79,9 +79,9 @@ def bytes_text(count: int | None, digits: int = 3) -> str:
     return f"{number // tenths}{fraction} {BINARY[unit]}"
 
 
-def signed_bytes(count: int, digits: int = 3) -> str:
+def signed_bytes(count: int) -> str:
     """Format a difference in bytes: `+1.50 GiB`."""
-    return f"{'+' if count > 0 else ''}{bytes_text(count, digits)}"
+    return f"{'+' if count > 0 else ''}{bytes_text(count)}"
 
 
 def signed_percent(part: float) -> str:

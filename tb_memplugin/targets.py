@@ -29,13 +29,8 @@ COMMON = {
     "block_dim_limit_y": 65535,
     "block_dim_limit_z": 65535,
 }
-NO_DEVICE_INFO = (
-    "name",
-    "compute_capability",
-    "teraflops",
-    "nvlink",
-    "aliases",
-)  # fields of Gpu that XLA's GpuDeviceInfoProto lacks
+# Fields of Gpu that XLA's GpuDeviceInfoProto lacks.
+NO_DEVICE_INFO = ("name", "compute_capability", "teraflops", "nvlink", "aliases")
 
 
 def gpu_target_config(chip: str) -> str:
@@ -64,16 +59,6 @@ def memory_fraction() -> float:
         return min(max(float(text), 0.0), 1.0) if text else DEFAULT_FRACTION
     except ValueError:
         return DEFAULT_FRACTION
-
-
-def gpu_caveats(chip: str) -> tuple[str, ...]:
-    """Return what a figure compiled without a GPU leaves out."""
-    memory = GPUS[chip].device_memory_size / 2**30
-    return (
-        f"The limit is {memory_fraction():.0%} of the GPU's {memory:.2f} GiB: XLA_PYTHON_CLIENT_MEM_FRACTION",
-        "Compiled without autotuning, with cuBLAS for matrix products: on a GPU, some take other kernels",
-        "The CUDA context, and memory of cuBLAS, cuDNN and NCCL outside of the program, are not included",
-    )
 
 
 TEXT = re.compile(r"(?P<chip>[a-z0-9-]{2,10})(?::(?P<shape>\d{1,5}(?:x\d{1,4}){0,2}))?")
@@ -116,7 +101,14 @@ class Target:
         """Memory and choices that the figures for this target leave out."""
         if self.platform == "cpu":
             return ("XLA schedules and fuses programs differently for CPU, TPU and GPU: figures do not carry over",)
-        return gpu_caveats(self.chip) if self.chip in GPUS else ()
+        if self.chip not in GPUS:
+            return ()
+        memory = GPUS[self.chip].device_memory_size / 2**30
+        return (
+            f"The limit is {memory_fraction():.0%} of the GPU's {memory:.2f} GiB: XLA_PYTHON_CLIENT_MEM_FRACTION",
+            "Compiled without autotuning, with cuBLAS for matrix products: on a GPU, some take other kernels",
+            "The CUDA context, and memory of cuBLAS, cuDNN and NCCL outside of the program, are not included",
+        )
 
 
 def parse_target(text: str) -> Target | None:

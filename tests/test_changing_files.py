@@ -13,7 +13,7 @@ from support.servers import DEMO
 from tb_memplugin import logdir
 from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.errors import InputError, ReadError
-from tb_memplugin.logdir import ends, files
+from tb_memplugin.logdir import files, parts
 
 PROFILE = DEMO / "train_step/plugins/profile/cpu/localhost.xplane.pb"
 
@@ -165,7 +165,7 @@ def test_a_failure_of_the_disk_is_no_fault_of_the_file(tmp_path: Path, monkeypat
 
 
 def test_of_a_log_of_any_size_a_beginning_and_the_end_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ends, "MAX_SEARCHED_BYTES", 64 << 20)
+    monkeypatch.setattr(parts, "MAX_SEARCHED_BYTES", 64 << 20)
     path = tmp_path / "train.oom.txt"
     path.touch()
     os.truncate(path, 1 << 40)  # sparse, as a test cannot write as much

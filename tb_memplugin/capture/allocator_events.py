@@ -5,15 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from tb_memplugin.capture.frameworks import jax, jaxlib
 from tb_memplugin.capture.guard import quietly
-
-if TYPE_CHECKING:
-    import jax
-    import jaxlib
-else:
-    from tb_memplugin.capture.frameworks import jax, jaxlib
 
 
 @cache

@@ -18,19 +18,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
-from typing import TYPE_CHECKING
 
 from tb_memplugin.capture.allocator_events import memory_stats
-from tb_memplugin.capture.guard import quietly
+from tb_memplugin.capture.frameworks import jax
 from tb_memplugin.capture.new_files import LogDir, create_file
-from tb_memplugin.capture.profile_run import FAILED, ProfileRun, is_out_of_memory, note_failure, run_of
+from tb_memplugin.capture.profile_run import is_out_of_memory, note_failure, save_quietly
 from tb_memplugin.capture.wire import fields, message, number
 from tb_memplugin.model.kinds import NOTES_PREFIX
-
-if TYPE_CHECKING:
-    import jax
-else:
-    from tb_memplugin.capture.frameworks import jax
 
 # Field numbers of pprof's Profile message.
 STRING_TABLE, TIME_NANOS, COMMENT = 6, 9, 13
@@ -54,12 +48,7 @@ def snapshot(logdir: LogDir, *, step: int | None = None) -> str | None:
 
 def save_profile(logdir: LogDir, step: int | None, reason: str = "") -> str | None:
     """Save a snapshot as `snapshot` does, with the reason for it."""
-    with quietly(FAILED):
-        run = _run(logdir)
-        if not run.failures.is_pausing:
-            with run.failures.attempt():
-                return _save(run.path(step), step, reason)
-    return None
+    return save_quietly(logdir, jax, step, lambda path: _save(path, step, reason))
 
 
 def snapshot_every(n_steps: int, logdir: LogDir) -> Callable[[int], str | None]:
@@ -95,11 +84,7 @@ def on_oom(logdir: LogDir) -> Iterator[None]:
 
 def save_after(logdir: LogDir, error: BaseException) -> None:
     """Save a snapshot after an out-of-memory error, and add a note about it to the error. Never raises."""
-    note_failure(logdir, error, _run, lambda path: _save(f"{path}.prof", None, "out of memory"))
-
-
-def _run(logdir: LogDir) -> ProfileRun:
-    return run_of(logdir, jax.process_index() if jax.process_count() > 1 else None)
+    note_failure(logdir, jax, error, lambda path: _save(path, None, "out of memory"))
 
 
 def annotate(
@@ -111,13 +96,10 @@ def annotate(
     """
     note = NOTES_PREFIX + json.dumps({"step": step, "devices": devices, **({"reason": reason} if reason else {})})
     added = message(STRING_TABLE, note.encode())
-    added += number(COMMENT, _string_count(gzip.decompress(profile)))
+    strings = sum(field == STRING_TABLE for field, _ in fields(memoryview(gzip.decompress(profile))))
+    added += number(COMMENT, strings)  # the number of the text that was added
     added += number(TIME_NANOS, time_ns)
     return profile + gzip.compress(added)
-
-
-def _string_count(profile: bytes) -> int:
-    return sum(field == STRING_TABLE for field, _ in fields(memoryview(profile)))
 
 
 def _save(path: str, step: int | None, reason: str) -> str:
@@ -125,4 +107,4 @@ def _save(path: str, step: int | None, reason: str) -> str:
     step = None if step is None else int(step)  # JAX's and NumPy's integers have no JSON
     # Devices are named as in the profile's labels.
     devices = {str(device): stats for device in jax.local_devices() if (stats := memory_stats(device))}
-    return create_file(path, annotate(profile, max(time.time_ns(), 0), step, devices, reason))
+    return create_file(f"{path}.prof", annotate(profile, max(time.time_ns(), 0), step, devices, reason))

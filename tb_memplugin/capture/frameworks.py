@@ -6,7 +6,9 @@ A job that has begun may be unable to import: each module is a file, and there m
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["jax", "jaxlib", "torch"]
 
 
 class _Module:
@@ -17,4 +19,9 @@ class _Module:
         return getattr(import_module(self._module), name)
 
 
-jax, jaxlib, torch = map(_Module, ("jax", "jaxlib", "torch"))
+if TYPE_CHECKING:
+    import jax
+    import jaxlib
+    import torch
+else:
+    jax, jaxlib, torch = map(_Module, ("jax", "jaxlib", "torch"))

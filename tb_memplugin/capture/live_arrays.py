@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tb_memplugin.capture.allocator_events import (
     ALLOCATION,
@@ -32,12 +32,8 @@ from tb_memplugin.capture.allocator_events import (
     memory_stats,
     sharding_text,
 )
+from tb_memplugin.capture.frameworks import jax
 from tb_memplugin.capture.guard import annotated, quietly, warn
-
-if TYPE_CHECKING:
-    import jax
-else:
-    from tb_memplugin.capture.frameworks import jax
 
 FAILED = "live arrays are not recorded until the next profile, and training continues"
 

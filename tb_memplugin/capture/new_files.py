@@ -178,11 +178,13 @@ def _write_remote(path: str, content: bytes, replace: bool) -> None:
 
     with _without_log(path):
         system, name = fsspec.core.url_to_fs(path)
-        exclusive = {} if replace else _exclusively(system)
-        if not replace and not exclusive and system.exists(name):
+        # Stores of clouds have a call that writes an object at once. Older versions of some cannot refuse to overwrite.
+        is_whole = bool(system.async_impl) or type(system).pipe_file is not fsspec.AbstractFileSystem.pipe_file
+        is_exclusive = is_whole and not replace and "mode" in inspect.signature(system.pipe_file).parameters
+        if not replace and not is_exclusive and system.exists(name):
             raise FileExistsError(path)
-        if _writes_whole_objects(system):
-            system.pipe_file(name, content, **exclusive)
+        if is_whole:
+            system.pipe_file(name, content, **({"mode": "create"} if is_exclusive else {}))
         else:
             _write_and_commit(system, name, content)
 
@@ -209,19 +211,6 @@ def _without_log(url: str) -> Iterator[None]:
     finally:
         for logger in loggers:
             logger.removeFilter(reject)
-
-
-def _writes_whole_objects(system: Any) -> bool:
-    """Return whether a store has a call that writes an object at once, as those of clouds have."""
-    import fsspec
-
-    return bool(system.async_impl) or type(system).pipe_file is not fsspec.AbstractFileSystem.pipe_file
-
-
-def _exclusively(system: Any) -> dict[str, str]:
-    """Return the argument by which pipe_file refuses to overwrite, which older versions of some stores lack."""
-    has_mode = _writes_whole_objects(system) and "mode" in inspect.signature(system.pipe_file).parameters
-    return {"mode": "create"} if has_mode else {}
 
 
 def _write_and_commit(system: Any, name: str, content: bytes) -> None:

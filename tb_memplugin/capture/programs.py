@@ -187,7 +187,7 @@ def compiled(program: HasProgram, logdir: LogDir) -> Path | str:
     the logdir is none. OSError where the file cannot be written; then there is none.
     """
     data, name = _hlo_proto(program)
-    profile = _profile(data, name, _program_id(data))
+    profile = _profile(data, name)
     where = logdir_text(logdir)
     run = ""
     try:
@@ -251,8 +251,8 @@ def _recordings(program: HasProgram) -> list[Recording]:
     from tb_memplugin.readers.hlo import read_hlo
     from tb_memplugin.readers.xla_dump import read_target
 
-    data, name = _hlo_proto(program)
     dumped = _dumped(program)
+    data, name = _hlo_proto(program if dumped is None else dumped)
     target = read_target(dumped.target.items()) if dumped is not None else None
     found = read_hlo(data, source=name)
     return with_chip(found, *target) if target is not None else found
@@ -287,8 +287,10 @@ def _hlo_proto(program: HasProgram) -> tuple[bytes, str]:
     return message(1, modules[0].as_serialized_hlo_module_proto()) + message(3, assignment), modules[0].name
 
 
-def _profile(hlo: bytes, name: str, program_id: int) -> bytes:
+def _profile(hlo: bytes, name: str) -> bytes:
     """Return a serialized XSpace like the profiler's: a metadata plane with one event, whose stats hold the program."""
+    # The module's id is field 5 of HloModuleProto.
+    program_id = next((value for n, value in _module_fields(hlo) if n == 5 and isinstance(value, int)), 0)
     hlo_stat, id_stat = 1, 2
     stats = message(5, number(1, hlo_stat) + message(6, hlo)) + message(5, number(1, id_stat) + number(3, program_id))
     event = number(1, 1) + message(2, f"{name}({program_id})".encode()) + stats
@@ -296,11 +298,6 @@ def _profile(hlo: bytes, name: str, program_id: int) -> bytes:
     for n, stat in ((hlo_stat, b"Hlo Proto"), (id_stat, b"program_id")):
         plane += message(5, number(1, n) + message(2, number(1, n) + message(2, stat)))
     return message(1, plane) + message(4, (platform.node() or "localhost").encode())
-
-
-def _program_id(hlo: bytes) -> int:
-    """Return the module's id, field 5 of HloModuleProto."""
-    return next((value for n, value in _module_fields(hlo) if n == 5 and isinstance(value, int)), 0)
 
 
 def _module_name(hlo: bytes) -> str:

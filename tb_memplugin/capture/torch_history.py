@@ -15,15 +15,11 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tb_memplugin.capture.frameworks import torch
 from tb_memplugin.capture.guard import SlowFailures, annotated, quietly, warn
 from tb_memplugin.capture.new_files import LogDir, create_file, join, logdir_text, process_name, replace_file
-
-if TYPE_CHECKING:
-    import torch
-else:
-    from tb_memplugin.capture.frameworks import torch
 
 FOLDER = "torch_memory"
 # Size of the event buffer: enough for some hundred steps of a large model, in a few hundred megabytes.

@@ -31,7 +31,7 @@ def with_dump_files(recordings: Sequence[Recording], program: ProgramFile, top: 
     files = [(os.path.basename(path).removesuffix(".gz"), content) for path, content in contents.items() if content]
     totals, length = reported_totals(files), scheduled_instructions(files)
     checked = [replace(r, caveats=(*r.caveats, *differences(r, totals, length))) for r in recordings]
-    if stages and any(r.program is not None and r.program.kernels for r in recordings):
+    if stages:
         checked = [_with_used_memory(recording, top, stages[0]) for recording in checked]
     target = read_target(files)
     return with_chip(checked, *target) if target is not None else checked

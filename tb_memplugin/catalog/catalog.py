@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Generic, TypeVar
@@ -48,30 +48,6 @@ class SharedCall(Generic[Result]):
             return result
 
 
-Files = tuple[HostFile, ...]
-
-
-class RunPeaks:
-    """The largest peak of each run, while its files are those that were read. Methods may be called from any thread."""
-
-    def __init__(self) -> None:
-        self._peaks: dict[str, tuple[Files, int]] = {}  # by run; replaced, never changed
-
-    def get(self, run: Run) -> int | None:
-        files, largest = self._peaks.get(run.name, ((), 0))
-        return largest if files and files == run.files else None
-
-    def add(self, run: Run, listing: Listing) -> None:
-        """Keep the largest peak of a listing of all files of a run, unless it has none or may be incomplete."""
-        if listing.recordings and not any(problem.may_pass for problem in listing.problems):
-            self._peaks[run.name] = (run.files, max(peak(recording).bytes for recording in listing.recordings))
-
-    def keep_only(self, runs: Iterable[Run]) -> None:
-        """Drop the peaks of runs that are gone."""
-        names = {run.name for run in runs}
-        self._peaks = {name: known for name, known in list(self._peaks.items()) if name in names}
-
-
 # A program of 500,000 buffers takes about 100 MB, so the cache has room for those that a user switches between.
 MAX_CACHE_BYTES = 1 << 30
 # The page asks for runs and then for a fit's candidates: one search of the logdir answers both.
@@ -102,7 +78,7 @@ class Catalog:
         self._search_seconds = 0.0  # of the last search, if it was slow
         self._search = SharedCall(self._search_now)  # it reads every folder
         self._cache = ListingCache(cache_bytes)
-        self._peaks = RunPeaks()
+        self._peaks: dict[str, tuple[tuple[HostFile, ...], int]] = {}  # by run: its files, and their largest peak
         self._lock = threading.Lock()
         self._reading: dict[FileVersion, Future[Listing]] = {}
         self._readers = threading.BoundedSemaphore(MAX_READERS)
@@ -146,7 +122,8 @@ class Catalog:
         took = self._searched - began
         self._search_seconds = took if found and took > SLOW_SEARCH_SECONDS else 0.0
         self._cache.keep_only({file.path for run in found for file in run.files})
-        self._peaks.keep_only(found)
+        names = {run.name for run in found}
+        self._peaks = {name: known for name, known in list(self._peaks.items()) if name in names}
         if found or self.pasted.runs():
             return [*found, *self.pasted.runs()]
         raise errors[0] if errors else InputError("No logdir", "--logdir", "start the server with a logdir")
@@ -176,8 +153,9 @@ class Catalog:
             raise InputError("Unknown host", str(host), f"the hosts of {run.name} are: {hosts}")
         with self.progress.files(run.name, files if len(files) <= MAX_PROGRAMS else ()):
             listing = listing_of_files(files, run.name, self._read_once)
-        if host is None:
-            self._peaks.add(run, listing)
+        is_complete = host is None and not any(problem.may_pass for problem in listing.problems)
+        if is_complete and listing.recordings:
+            self._peaks[run.name] = run.files, max(peak(recording).bytes for recording in listing.recordings)
         if names := chunk_programs(listing.recordings):
             listing.recordings[:] = link_chunks(listing.recordings, self.programs(names))
         return listing
@@ -189,7 +167,8 @@ class Catalog:
 
     def peak_bytes(self, run: Run) -> int | None:
         """Return the largest peak of a run whose files were read, and have not changed since; None for others."""
-        return self._peaks.get(run)
+        files, largest = self._peaks.get(run.name, ((), 0))
+        return largest if files and files == run.files else None
 
     def recording(self, recording_id: str) -> Recording:
         """Return the recording with an id. InputError where it does not exist, or no longer exists."""
@@ -222,10 +201,10 @@ class Catalog:
         files = [(file, run.name) for run in present if run for file in _files_of(run, name)]
         if not files:
             return None
-        return sum(0 if self._is_cached(file, run) else file.size for file, run in files)
-
-    def _is_cached(self, file: HostFile, run: str) -> bool:
-        return self.pasted.get(run) is not None or file_version(file, run) in self._cache
+        unread = (
+            file for file, run in files if not self.pasted.get(run) and file_version(file, run) not in self._cache
+        )
+        return sum(file.size for file in unread)
 
     def _read_linked(self, file: HostFile, run: Run) -> list[Recording]:
         """Return a file's recordings; snapshots are linked to the memory timelines of their run."""

@@ -2,52 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tb_memplugin import logdir
 from tb_memplugin.catalog.reading import read_once
-from tb_memplugin.logdir import HostFile
+from tb_memplugin.logdir import HostFile, Stages
 from tb_memplugin.model.out_of_memory import DUMP_FLAGS
 from tb_memplugin.readers.hlo.reserved import reserved_by_memory
 from tb_memplugin.sizes import agree, bytes_text, counted
 
 
-@dataclass(frozen=True, slots=True)
-class SkippedStages:
-    """Stages without buffer assignment of one folder or file.
-
-    `modules`: names of modules that were dumped at no other stage; `path`: the first file of one.
-    """
-
-    path: str
-    count: int
-    modules: tuple[str, ...]
-    numbered: bool = False  # the files of the folder are an XLA dump's
-
-    def without(self, programs: Collection[str]) -> SkippedStages:
-        """Return the stages where modules of these names have a program, in any file of the run.
-
-        An XLA dump may have several modules of a name, which its files number: theirs are paired by number.
-        """
-        return self if self.numbered else replace(self, modules=tuple(m for m in self.modules if m not in programs))
-
-
-def unexplained(stages: Sequence[SkippedStages]) -> str:
-    """Return the reason why a run with stages alone has no program, and the remedy."""
-    modules = [module for skipped in stages for module in skipped.modules]
-    return logdir.without_program(modules, as_proto=any(skipped.count for skipped in stages))
-
-
-def skipped_text(stages: Sequence[SkippedStages]) -> str:
+def skipped_text(stages: Sequence[Stages]) -> str:
     """Return the one line about all skipped stages of some runs; empty where there are none."""
     count = sum(skipped.count for skipped in stages)
     skipped = f"{counted(count, 'stage')} without buffer assignment skipped." if count else ""
     return f"{skipped} {missing_text(stages)}".strip()
 
 
-def missing_text(stages: Sequence[SkippedStages]) -> str:
+def missing_text(stages: Sequence[Stages]) -> str:
     """Return a line about the modules that have no program; empty where there are none."""
     modules = [module for skipped in stages for module in skipped.modules]
     if not modules:
@@ -81,7 +54,7 @@ def reserved(file: HostFile) -> dict[str, int]:
 
 
 def largest_programs(
-    files: Sequence[HostFile], run: str, wanted: Callable[[str], object] | None = None
+    files: Sequence[HostFile], run: str, wanted: Callable[[str], object] | None
 ) -> tuple[Sequence[HostFile], LeftOut | None]:
     """Return the files without the smallest programs of dumps, where there are more than MAX_PROGRAMS, and these.
 

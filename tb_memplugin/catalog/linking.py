@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,19 +19,14 @@ def link_timelines(recordings: Sequence[Recording]) -> list[Recording]:
 
     The same snapshot and timelines give the same recording, so that memoized results are found again.
     """
-    timelines = [recording for recording in recordings if _has_categories(recording)]
+    kept = (r for r in recordings if r.kind is RecordingKind.TORCH_TIMELINE and r.capture_info is not None)
+    timelines = [timeline for timeline in kept if (timeline.allocations.role != Role.UNKNOWN).any()]
     return [
         _with_timelines(r, tuple(timeline for timeline in timelines if timeline.run == r.run))
         if r.kind.has_tensor_stacks
         else r
         for r in recordings
     ]
-
-
-def _has_categories(recording: Recording) -> bool:
-    if recording.kind is not RecordingKind.TORCH_TIMELINE or recording.capture_info is None:
-        return False
-    return bool((recording.allocations.role != Role.UNKNOWN).any())
 
 
 def _with_timelines(snapshot: Recording, timelines: tuple[Recording, ...]) -> Recording:
@@ -44,16 +39,7 @@ def _with_timelines(snapshot: Recording, timelines: tuple[Recording, ...]) -> Re
 
 
 CHUNK_BYTES = 256  # sizes of chunks are multiples of it
-
-
-class ChunkTexts(NamedTuple):
-    """The texts of a chunk's row."""
-
-    name: str
-    op: str
-    shape: str
-    dtype: str
-    op_name: str
+TEXTS = ("name", "op", "shape", "dtype", "op_name")  # columns of allocations that describe a buffer
 
 
 def chunk_programs(recordings: Sequence[Recording]) -> set[str]:
@@ -102,12 +88,11 @@ def _described(recording: Recording, programs: tuple[Recording, ...]) -> Recordi
     chosen = {name: _likeliest(recording, name, named, programs) for name in chunks.program.strings if name}
     texts = []
     for (_, index, size), row in zip(distinct.tolist(), first.tolist(), strict=True):
-        own = ChunkTexts(rows.name[row], rows.op[row], rows.shape[row], rows.dtype[row], rows.op_name[row])
         module = chunks.program[row]
-        texts.append(_texts_of(module, index, size, chosen.get(module, ())) or own)
+        texts.append(_texts_of(module, index, size, chosen.get(module, ())) or [getattr(rows, of)[row] for of in TEXTS])
     columns = (Text.of(column).take(inverse.reshape(-1)) for column in zip(*texts, strict=True))
-    name, op, shape, dtype, op_name = columns
-    return replace(recording, allocations=replace(rows, name=name, op=op, shape=shape, dtype=dtype, op_name=op_name))
+    described: dict[str, Any] = dict(zip(TEXTS, columns, strict=True))
+    return replace(recording, allocations=replace(rows, **described))
 
 
 def _likeliest(
@@ -151,14 +136,14 @@ def _nearest(index: int, size: int, programs: Sequence[Recording]) -> Region:
     return best
 
 
-def _texts_of(name: str, index: int, size: int, programs: Sequence[Recording]) -> ChunkTexts | None:
-    """Return the texts of the largest buffer in a buffer allocation; None where no program has it in this size."""
+def _texts_of(module: str, index: int, size: int, programs: Sequence[Recording]) -> list[str]:
+    """Return the texts of the largest buffer in a buffer allocation; none where no program has it in this size."""
     region = _nearest(index, size, programs)
     if region.program is None:
-        return None
+        return []
     rows = region.program.allocations
     inside = np.flatnonzero(rows.region == region.row)
     if not len(inside):
-        return None
-    row = int(inside[np.argmax(rows.size[inside])])
-    return ChunkTexts(f"{name}: {rows.name[row]}", rows.op[row], rows.shape[row], rows.dtype[row], rows.op_name[row])
+        return []
+    name, *others = (getattr(rows, column)[int(inside[np.argmax(rows.size[inside])])] for column in TEXTS)
+    return [f"{module}: {name}", *others]

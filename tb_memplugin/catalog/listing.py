@@ -12,13 +12,13 @@ from typing import BinaryIO
 from tb_memplugin import logdir, readers
 from tb_memplugin.analysis.usage.headroom import with_device_limits
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.catalog.dumps import LeftOut, SkippedStages, largest_programs, unexplained
+from tb_memplugin.catalog.dumps import LeftOut, largest_programs
 from tb_memplugin.catalog.linking import link_chunks, link_timelines
 from tb_memplugin.catalog.programs import titled
 from tb_memplugin.catalog.reading import Progress
 from tb_memplugin.errors import InputError, NoBufferAssignmentError, ReadError, log_failure
 from tb_memplugin.formats import OOM_TEXT_BYTES, XPLANE
-from tb_memplugin.logdir import HostFile
+from tb_memplugin.logdir import HostFile, Stages
 from tb_memplugin.logdir.names import parse_program
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.lazy import Lazy
@@ -53,7 +53,7 @@ class Listing:
     problems: list[Problem] = field(default_factory=list)
     no_events: dict[str, NoEventsReason] = field(default_factory=dict)  # by host without a recording over time
     left_out: tuple[LeftOut, ...] = ()
-    stages: tuple[SkippedStages, ...] = ()
+    stages: tuple[Stages, ...] = ()
 
 
 def listing_of_path(
@@ -63,22 +63,17 @@ def listing_of_path(
 
     Of a dump with very many programs only the largest are read, and those of which an id is `wanted`.
     """
-    if not logdir.is_remote(path) and not os.path.isdir(path):
-        return stages_explained(_counted(progress or Progress())(logdir.dumped_file(path), ""))
-    runs = logdir.find_runs(path)
-    progress = progress or Progress()
-    with progress.files("", (file for run in runs for file in run.files)):
-        return merge(listing_of_files(run.files, run.name, _counted(progress), wanted) for run in runs)
-
-
-def _counted(progress: Progress) -> Callable[[HostFile, str], Listing]:
-    """Return a function that reads a file, and counts its bytes."""
+    counted = progress or Progress()
 
     def read(file: HostFile, run: str) -> Listing:
-        with progress.file("", file):
+        with counted.file("", file):
             return read_file(file, run)
 
-    return read
+    if not logdir.is_remote(path) and not os.path.isdir(path):
+        return stages_explained(read(logdir.dumped_file(path), ""))
+    runs = logdir.find_runs(path)
+    with counted.files("", (file for run in runs for file in run.files)):
+        return merge(listing_of_files(run.files, run.name, read, wanted) for run in runs)
 
 
 def listing_of_files(
@@ -127,8 +122,7 @@ def listing_of_stream(stream: BinaryIO, source: str) -> Listing:
 def read_file(file: HostFile, run: str) -> Listing:
     """List the recordings of one file; damaged parts are problems."""
     if file.stages is not None:
-        stages = SkippedStages(logdir.path_text(file.path), file.stages.count, file.stages.modules, numbered=True)
-        return Listing(stages=(stages,))
+        return Listing(stages=(file.stages,))
     if file.unreadable:
         return Listing(problems=[Problem(file.path, file.unreadable)])
     try:
@@ -177,7 +171,7 @@ def listing_of_content(file: HostFile, run: str, content: bytes | memoryview, sk
                 listing.no_events[file.host] = part.no_events_reason()
         except Exception as error:
             if isinstance(error, NoBufferAssignmentError) and logdir.is_program(file.path):
-                return Listing(stages=(SkippedStages(logdir.path_text(file.path), 1, (error.module,)),))
+                return Listing(stages=(Stages(1, (error.module,), logdir.path_text(file.path)),))
             listing.problems.append(_problem(file.path, part.title, error))
         else:
             listing.recordings.extend(recordings)
@@ -208,8 +202,9 @@ def stages_explained(listing: Listing) -> Listing:
     if not listing.stages:
         return listing
     if not listing.recordings:
-        problem = Problem(listing.stages[0].path, unexplained(listing.stages))
-        return replace(listing, problems=[*listing.problems, problem], stages=())
+        modules = [module for skipped in listing.stages for module in skipped.modules]
+        reason = logdir.without_program(modules, as_proto=any(skipped.count for skipped in listing.stages))
+        return replace(listing, problems=[*listing.problems, Problem(listing.stages[0].path, reason)], stages=())
     programs = {recording.program.module for recording in listing.recordings if recording.program is not None}
     return replace(listing, stages=tuple(skipped.without(programs) for skipped in listing.stages))
 

@@ -44,7 +44,8 @@ def held_bytes(roots: Iterable[object]) -> int:
         total += sys.getsizeof(value)
         waiting.extend(_referents(value))
         if not isinstance(value, (np.ndarray, np.generic, memoryview)):
-            total += _extra_bytes(value)
+            nbytes = getattr(value, "nbytes", 0)  # that `sys.getsizeof` leaves out: of C++ containers, and mapped files
+            total += nbytes if type(nbytes) is int else 0
     return total
 
 
@@ -58,12 +59,6 @@ def _referents(value: Any) -> Iterable[Any]:
     if isinstance(value, FunctionType):  # not its globals
         return (value.__closure__, value.__defaults__)
     return gc.get_referents(value)
-
-
-def _extra_bytes(value: Any) -> int:
-    """Return the bytes that `sys.getsizeof` leaves out: those of C++ containers, and of mapped files."""
-    nbytes = getattr(value, "nbytes", 0)
-    return nbytes if type(nbytes) is int else 0
 
 
 logger = logging.getLogger(__name__)

@@ -22,7 +22,8 @@ def titled(files: Sequence[HostFile]) -> Sequence[HostFile]:
 
     A title contains what is special in the file's name, so that it is the same at each visit.
     """
-    single = [file for file in files if is_single(file)]
+    # Programs that are not of an XLA dump, and whose titles are not known yet.
+    single = [file for file in files if not file.program and not file.stages and logdir.is_program(file.path)]
     if not single:
         return files
     if logdir.is_remote(single[0].path):
@@ -42,11 +43,6 @@ def titled(files: Sequence[HostFile]) -> Sequence[HostFile]:
         file._replace(program=ProgramFile(titles.get(file, ""), found[file])) if file in found else file
         for file in files
     ]
-
-
-def is_single(file: HostFile) -> bool:
-    """Return whether a file is a program that is not of an XLA dump, and whose title is not known yet."""
-    return file.program is None and file.stages is None and logdir.is_program(file.path)
 
 
 def _titles(module: str, files: Sequence[HostFile], taken: Set[str]) -> dict[HostFile, str]:

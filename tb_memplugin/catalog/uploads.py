@@ -19,8 +19,8 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.formats import format_of
 from tb_memplugin.free_memory import require
 from tb_memplugin.logdir import HostFile, ProgramFile, Run
-from tb_memplugin.logdir.ends import Excerpts, excerpts_of
 from tb_memplugin.logdir.names import host_name
+from tb_memplugin.logdir.parts import Excerpts, excerpts_of
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
@@ -98,8 +98,7 @@ class Uploads:
             del self._uploads[other]
         if sum(len(upload.content) for upload in self._uploads.values()) + kept > MAX_UPLOAD_BYTES:
             raise InputError("Other files are being sent", name, "try again when they are complete")
-        known = format_of(name)
-        excerpts = excerpts_of(known) if known is not None and kept < size else None
+        excerpts = excerpts_of(format_of(name)) if kept < size else None
         self._uploads[key] = _Upload(name, size, np.empty(kept, np.uint8).data, excerpts)
 
 
@@ -142,12 +141,7 @@ class PastedTexts:
         name = f"{RUN_PREFIX}/{blake2b(text, digest_size=16).hexdigest()}"
         if (known := self.get(name)) is not None:
             return known
-        pasted = PastedText(
-            Run(name, (HostFile(SOURCE, "", len(text), name),), folder="", root=""),
-            Listing(read_text(text, run=name, source=SOURCE)),
-        )
-        self._keep(pasted)
-        return pasted
+        return self._keep(HostFile(SOURCE, "", len(text), name), Listing(read_text(text, run=name, source=SOURCE)))
 
     def add_file(self, file_name: str, content: memoryview, skipped: int = 0) -> PastedText:
         """Read a file and keep its recordings. Raise InputError, and keep nothing, if it has none.
@@ -164,15 +158,16 @@ class PastedTexts:
         if not listing.recordings:
             problem = next((problem.text for problem in listing.problems), "it has no recording")
             raise InputError("The file cannot be shown", shown, problem)
-        pasted = PastedText(Run(name, (file,), folder="", root=""), listing)
-        self._keep(pasted)
-        return pasted
+        return self._keep(file, listing)
 
-    def _keep(self, pasted: PastedText) -> None:
+    def _keep(self, file: HostFile, listing: Listing) -> PastedText:
+        """Keep the recordings of a text or a file, whose stamp is the name of its run."""
+        pasted = PastedText(Run(file.stamp, (file,), folder="", root=""), listing)
         with self._lock:
             self._texts[pasted.run.name] = pasted
             while len(self._texts) > 1 and (len(self._texts) > MAX_TEXTS or self._total_bytes() > MAX_PASTED_BYTES):
                 self._texts.popitem(last=False)
+        return pasted
 
     def get(self, name: str) -> PastedText | None:
         with self._lock:

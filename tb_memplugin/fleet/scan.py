@@ -14,9 +14,9 @@ from tb_memplugin.fleet.cache import SummaryCache, has_version
 from tb_memplugin.fleet.series import Series, find_series
 from tb_memplugin.fleet.series_growth import Growths, as_hosts, has_growth, read_growth
 from tb_memplugin.fleet.sessions import Capture, alone, hosts_of
-from tb_memplugin.fleet.summarize import outline, read_programs, summarize_files, with_programs
-from tb_memplugin.fleet.tasks import FilesOfRuns, FileTask, Tasks, batches, may_pass, problem_text
-from tb_memplugin.logdir import HostFile, ProgramFile, Run, path_text
+from tb_memplugin.fleet.summarize import failed, outline, read_programs, summarize_files, with_programs
+from tb_memplugin.fleet.tasks import FilesOfRuns, FileTask, Tasks, batches, problem_text
+from tb_memplugin.logdir import HostFile, Run, path_text
 from tb_memplugin.model.fleet import FileSeries, FileSummary, Fleet, KnownCapture, ProgramSummary
 from tb_memplugin.model.kinds import NumberedFiles
 from tb_memplugin.model.recording import Recording
@@ -88,25 +88,27 @@ class Scan:
         """Yield the summary of each file, as they come; `programs` is complete at the end."""
         dumped = {file.path: file.program for file, _ in files if file.program}
         for summary in self._summaries(files):
-            program = dumped.get(summary.path)
-            yield summary if program is None else _titled(summary, program)
+            if program := dumped.get(summary.path):  # whose title is decided by the other files of its folder
+                uses = (replace(use, module=program.module, title=program.title) for use in summary.programs)
+                summary = replace(summary, programs=tuple(uses))
+            yield summary
 
     def _summaries(self, files: FilesOfRuns) -> Iterator[FileSummary]:
         known = self.cache.files(file for file, _ in files) if self.cache else {}
-        runs = {file.path: run for file, run in files}
-        found = [replace(summary, run=runs[path]) for path, summary in known.items()]
+        given = {file.path: (file, run) for file, run in files}
+        found = [replace(summary, run=given[path][1]) for path, summary in known.items()]
         self._find_programs(found)
         yield from found
-        lacking = {file.path: file for file, _ in files if self._lacks(known.get(file.path))}
+        lacking = [each for each in found if any(use.fingerprint not in self.programs for use in each.programs)]
         new = [(file, run) for file, run in files if file.path not in known]
         if new or lacking:
-            yield from self._run(new, [lacking[summary.path] for summary in found if summary.path in lacking], found)
+            yield from self._run(new, [(given[summary.path][0], summary) for summary in lacking])
 
-    def _run(self, new: FilesOfRuns, reread: Sequence[HostFile], found: Sequence[FileSummary]) -> Iterator[FileSummary]:
+    def _run(self, new: FilesOfRuns, lacking: Sequence[tuple[HostFile, FileSummary]]) -> Iterator[FileSummary]:
+        """Summarize new files, and read the programs of files whose cached summaries lack some."""
         tasks = Tasks(self.executor())
-        cached = {summary.path: summary for summary in found}
-        for file in reread:
-            self._read_programs(tasks, file, cached[file.path])
+        for file, summary in lacking:
+            self._read_programs(tasks, file, summary)
         for batch in batches(new):
             tasks.submit(FileTask(batch), summarize_files, batch)
         unwritten: list[FileSummary] = []
@@ -119,7 +121,7 @@ class Scan:
                 for each in task.files:
                     tasks.submit(FileTask([each]), summarize_files, [each])
                 continue
-            summaries = result if isinstance(result, list) else [_failed(*task.files[0], result)]
+            summaries = result if isinstance(result, list) else [failed(*task.files[0], result)]
             self.read += len(summaries)
             self._find_programs(summaries)
             for (file, _), summary in zip(task.files, summaries, strict=True):
@@ -154,27 +156,11 @@ class Scan:
         if wanted := wanted - self.programs.keys() - self._asked:
             self.programs.update(self.cache.programs(wanted))
 
-    def _lacks(self, summary: FileSummary | None) -> bool:
-        """Return whether the cache has a file's summary, but lacks some of its programs."""
-        return summary is not None and any(use.fingerprint not in self.programs for use in summary.programs)
-
     def _write(self, files: list[FileSummary], programs: list[ProgramSummary]) -> None:
         if self.cache is not None and (files or programs):
             self.cache.put(files, programs)
         files.clear()
         programs.clear()
-
-
-def _titled(summary: FileSummary, program: ProgramFile) -> FileSummary:
-    """Return the summary of a dumped program with its title, which other files of its folder decide."""
-    uses = (replace(use, module=program.module, title=program.title) for use in summary.programs)
-    return replace(summary, programs=tuple(uses))
-
-
-def _failed(file: HostFile, run: str, error: object) -> FileSummary:
-    found = FileSummary(file.path, file.size, file.stamp, file.host, run)
-    passing = isinstance(error, BaseException) and may_pass(error)
-    return replace(found, problem=problem_text(error), may_pass=passing)
 
 
 def fleet_of(

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from tb_memplugin import logdir, readers
 from tb_memplugin.analysis.fleet.peaks import site_name
 from tb_memplugin.analysis.isolate import usable
 from tb_memplugin.analysis.leaks.classify import Verdict
@@ -18,6 +17,7 @@ from tb_memplugin.analysis.usage.steps import MIN_STEPS
 from tb_memplugin.errors import InputError
 from tb_memplugin.fleet.series import Series
 from tb_memplugin.fleet.sessions import Capture, process_of
+from tb_memplugin.fleet.summarize import parts_of
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.fleet import DeviceSummary, FileSummary, SeriesGrowth
 from tb_memplugin.model.kinds import RecordingKind
@@ -35,7 +35,7 @@ def join_curves(summaries: Sequence[FileSummary]) -> list[FileSummary]:
     return [_joined(summary, curves, snapshots) for summary in summaries]
 
 
-def _largest_peaks(summaries: Sequence[FileSummary]) -> dict[RunDevice, tuple[str, DeviceSummary]]:
+def _largest_peaks(summaries: Iterable[FileSummary]) -> dict[RunDevice, tuple[str, DeviceSummary]]:
     """Return, for each device of each run, the file with its largest peak, and its summary there."""
     found: dict[RunDevice, tuple[str, DeviceSummary]] = {}
     for summary in summaries:
@@ -88,8 +88,7 @@ def read_growth(files: Sequence[HostFile], fingerprint: str) -> list[SeriesGrowt
     recordings: dict[str, list[Recording]] = {}
     for file in files[(len(files) - 1) % stride :: stride]:
         with suppress(InputError):  # which is a problem of the file's summary
-            data, skipped = logdir.read_content(file)
-            for part in readers.open_file(data, file.path, host=file.host, skipped=skipped):
+            for part in parts_of(file):
                 for recording in part.read():
                     recordings.setdefault(recording.memory, []).append(recording)
     return [_growth(fingerprint, memory, of_memory, stride) for memory, of_memory in recordings.items()]
@@ -126,17 +125,13 @@ def as_hosts(
 
 def _largest(series: Series, growths: Growths) -> dict[str, tuple[DeviceSummary, ...]]:
     """Return, by file, the devices that reach their largest peak of the series in that file."""
-    paths: dict[str, tuple[int, str]] = {}  # by device: the largest peak, and its file
-    for member in series.members:
-        for device in member.summary.devices:
-            if device.peak_bytes > paths.get(device.device, (-1, ""))[0]:
-                paths[device.device] = device.peak_bytes, member.file.path
+    largest = _largest_peaks([member.summary for member in series.members])
     fingerprint = series.fingerprint
     return {
         member.file.path: tuple(
             _with_growth(device, growths.get((fingerprint, device.device)))
             for device in member.summary.devices
-            if paths[device.device][1] == member.file.path
+            if largest[member.summary.run, device.device][0] == member.file.path
         )
         for member in series.members
     }

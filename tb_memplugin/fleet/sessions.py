@@ -21,9 +21,8 @@ from tb_memplugin.sizes import counted
 
 # As JAX, XProf and TensorFlow name sessions: 2024_07_12_01_26_45
 DATE = re.compile(r"(\d{4})[_-](\d\d)[_-](\d\d)[_T-](\d\d)[_:-](\d\d)[_:-](\d\d)(\D.*)?", re.ASCII)
-PROCESSES = (
-    "device_profiles"  # where capture.snapshot writes a folder for each process: <date>[_process_3]_<host>_<pid>
-)
+# Where capture.snapshot writes a folder for each process: <date>[_process_3]_<host>_<pid>
+PROCESSES = "device_profiles"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,12 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.part import FilePart
 
 
+def parts_of(file: HostFile) -> list[FilePart]:
+    """Read a file, and return its parts."""
+    data, skipped = logdir.read_content(file)
+    return readers.open_file(data, file.path, host=file.host, skipped=skipped)
+
+
 def use_of(part: FilePart) -> ProgramUse:
     """Identify a program by a hash of its content, without parsing it."""
     fingerprint = blake2b(part.content or b"", digest_size=16).hexdigest()
@@ -39,9 +45,7 @@ def use_of(part: FilePart) -> ProgramUse:
 
 def read_programs(file: HostFile, wanted: Collection[str]) -> list[ProgramSummary]:
     """Read the programs of a file with these fingerprints."""
-    data, skipped = logdir.read_content(file)
-    parts = readers.open_file(data, file.path, host=file.host, skipped=skipped)
-    prints = [(part, use_of(part).fingerprint) for part in parts if part.kind.has_program]
+    prints = [(part, use_of(part).fingerprint) for part in parts_of(file) if part.kind.has_program]
     return [_summary(part, fingerprint) for part, fingerprint in prints if fingerprint in wanted]
 
 
@@ -94,8 +98,7 @@ def _with_stacks(summaries: Sequence[FileSummary], known: Mapping[str, ProgramSu
             stacks = np.array([device.stack_bytes for device in summary.devices], dtype=np.int64)
             best = fullest_program(stacks, temporary).tolist()
             named = [uses[index].module if index >= 0 else "" for index in best]
-            devices = tuple(map(_with_stack, summary.devices, named))
-            summary = replace(summary, devices=devices)
+            summary = replace(summary, devices=tuple(map(_with_stack, summary.devices, named)))
         found.append(summary)
     return found
 
@@ -160,7 +163,7 @@ def summarize(file: HostFile, run: str) -> FileSummary:
     try:
         data, skipped = logdir.read_content(file)
     except Exception as error:
-        return _with_problem(found, "", error)
+        return failed(file, run, error)
     with _parsing:
         return _summarized(found, data, skipped)
 
@@ -173,8 +176,7 @@ def _summarized(found: FileSummary, data: bytes | memoryview, skipped: int) -> F
         return _with_problem(found, "", error)
     for part in parts:
         if not part.kind.has_program:
-            found = replace(found, kind=str(part.kind))
-            found = _with_devices(found, part, part.title if len(parts) > 1 else "")
+            found = _with_devices(replace(found, kind=str(part.kind)), part, part.title if len(parts) > 1 else "")
     return found
 
 
@@ -227,12 +229,11 @@ def summarize_device(recording: Recording) -> DeviceSummary:
     """Summarize a recording of a device's memory."""
     # Samples contain no lines; those of a snapshot may be joined to them.
     sites, other = ((), peak(recording).bytes) if recording.kind.is_sampled else largest_sites(recording)
-    site, size, unit = fastest_leak(recording)
+    growth, size, unit = fastest_leak(recording)
     reserved = recording.reported.reserved if recording.reported is not None else ()
     stack = int(reserved[peak(recording).position]) if len(reserved) else 0
-    summary = _without_sites(recording)
-    summary = replace(summary, sites=sites, other_bytes=other, stack_bytes=stack)
-    return replace(summary, growth=site, growth_bytes=size, growth_unit=unit)
+    found = replace(_without_sites(recording), sites=sites, other_bytes=other, stack_bytes=stack)
+    return replace(found, growth=growth, growth_bytes=size, growth_unit=unit)
 
 
 def _without_sites(recording: Recording) -> DeviceSummary:
@@ -256,7 +257,12 @@ def fastest_leak(recording: Recording) -> tuple[str, int, str]:
     return site, round(float(found.sites.bytes_per_step[0])), found.steps.unit
 
 
-def _with_problem(summary: FileSummary, part: str, error: Exception) -> FileSummary:
+def failed(file: HostFile, run: str, error: object) -> FileSummary:
+    """Return the summary of a file that could not be read."""
+    return _with_problem(FileSummary(file.path, file.size, file.stamp, file.host, run), "", error)
+
+
+def _with_problem(summary: FileSummary, part: str, error: object) -> FileSummary:
     text = f"{part}: {problem_text(error)}" if part else problem_text(error)
     both = f"{summary.problem}; {text}" if summary.problem else text
     return replace(summary, problem=both, may_pass=summary.may_pass or may_pass(error))

@@ -26,7 +26,7 @@ def problem_text(error: object) -> str:
     return f"cannot be read ({type(error).__name__}: {error}); is it damaged?"
 
 
-def may_pass(error: BaseException) -> bool:
+def may_pass(error: object) -> bool:
     """Return whether a file may be readable a moment later, because its content is not the cause of the error."""
     return isinstance(error, (ReadError, MemoryError, OSError, ImportError)) or is_death(error)
 

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import NamedTuple
 
-from tb_memplugin import logdir, readers
 from tb_memplugin.analysis.compare.causes import explain_change
 from tb_memplugin.analysis.compare.comparison import CompareBy, compare
 from tb_memplugin.analysis.compare.facts import facts
@@ -19,7 +18,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.executors import TaskExecutor
 from tb_memplugin.fleet.scan import Done, Scan
 from tb_memplugin.fleet.sessions import Capture
-from tb_memplugin.fleet.summarize import use_of
+from tb_memplugin.fleet.summarize import parts_of, use_of
 from tb_memplugin.fleet.tasks import problem_text
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.changes import ChangeCause
@@ -52,8 +51,7 @@ def changes_between(before: tuple[HostFile, str], after: tuple[HostFile, str], i
 
 
 def _recording(file: HostFile, key: str, is_program: bool) -> Recording:
-    data, skipped = logdir.read_content(file)
-    for part in readers.open_file(data, file.path, host=file.host, skipped=skipped):
+    for part in parts_of(file):
         if part.kind.has_program == is_program and (not is_program or use_of(part).fingerprint == key):
             for recording in part.read():
                 if recording.is_main_memory if is_program else recording.memory == key:
@@ -75,7 +73,9 @@ def trend(
     for capture, fleet in zip(ordered, fleets, strict=True):
         day = datetime.fromtimestamp(capture.began, UTC).strftime("%Y-%m-%d")
         uses = programs.uses(fleet)
-        for series, point in [*_memories(day, fleet, _job(fleet, uses)), *_programs(day, fleet, uses)]:
+        # What captures of one job have in common: the largest program, else the name without its numbers.
+        job = next((f"{used.module} {used.number}" for used in uses), "".join(split_name(fleet.name).texts))
+        for series, point in [*_memories(day, fleet, job), *_programs(day, fleet, uses)]:
             points.setdefault(series, []).append(point)
     shown = _by_day if by is TrendBy.DAY else tuple
     found = _named({series: shown(of) for series, of in points.items()})
@@ -123,11 +123,6 @@ class _ProgramsOverTime:
                 return _ProgramOverTime(use.module, number)
         of_module.append(files)
         return _ProgramOverTime(use.module, len(of_module) - 1)
-
-
-def _job(fleet: Fleet, uses: _Uses) -> str:
-    """Return what captures of one job have in common: the largest program, else the name without its numbers."""
-    return next((f"{used.module} {used.number}" for used in uses), "".join(split_name(fleet.name).texts))
 
 
 class _SeriesKey(NamedTuple):

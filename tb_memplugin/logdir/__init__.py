@@ -3,7 +3,7 @@
 - runs: the search for runs
 - folders: listing of local folders, and of remote ones by fsspec
 - files, remote_files: one file, its host name and its bytes, read locally or by ranges
-- parts: the parts of a large file that its reader needs, and the count of bytes while they are read
+- parts: the parts of a large file that its reader needs, or its end, and the count of bytes while they are read
 - dumps: the programs of an XLA dump folder
 - names: names of profiles, of files in an XLA dump folder, and questions about paths
 """

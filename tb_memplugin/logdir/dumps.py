@@ -53,16 +53,11 @@ def dumped_file(path: str) -> HostFile:
     if not is_stage(name) and not is_stage_text(name):
         return file
     others = sorted(os.listdir(folder or os.curdir), key=lambda other: (completeness(other), other))
-    sibling = next((other for other in others if _is_program_of(other, name)), None)
-    if sibling is None:
+    module = module_of(name)
+    programs = (other for other in others if module is not None and module_of(other) == module and parse_program(other))
+    if (program_of_module := next(programs, None)) is None:
         return file._replace(unreadable=without_program([name], is_stage(name)))
-    return file._replace(unreadable=f"a stage of compilation without buffer assignment: open {sibling}")
-
-
-def _is_program_of(name: str, stage: str) -> bool:
-    """Return whether a file is the program of the module that another file is a stage of."""
-    module = module_of(stage)
-    return module is not None and module_of(name) == module and parse_program(name) is not None
+    return file._replace(unreadable=f"a stage of compilation without buffer assignment: open {program_of_module}")
 
 
 def _program_file(program: ProgramName, entry: Entry, paths: Mapping[str, str], uses: Mapping[str, int]) -> HostFile:
@@ -91,8 +86,8 @@ def _other_stages(entries: Sequence[Entry], programs: Iterable[str]) -> tuple[Ho
             first = first or file
     if not names and not missing:
         return ()
-    stages = Stages(len(names), tuple(missing.values()))
     path = next(entry.path for entry in entries if entry.name == (first or names[0]))
+    stages = Stages(len(names), tuple(missing.values()), path_text(path), numbered=True)
     text = f"{counted(stages.count, 'stage')}, {counted(len(missing), 'module')}"
     return (HostFile(path, "", 0, text, stages=stages),)
 

@@ -2,20 +2,19 @@
 
 import os
 import stat
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from io import FileIO
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.formats import ByteRange, Format, format_of
 from tb_memplugin.free_memory import require
-from tb_memplugin.logdir.ends import read_end
 from tb_memplugin.logdir.names import host_name, is_remote, path_text
-from tb_memplugin.logdir.parts import CHUNK_BYTES, Allocate, count_bytes, read_needed
+from tb_memplugin.logdir.parts import CHUNK_BYTES, Allocate, changed, count_bytes, read_range
 from tb_memplugin.logdir.remote_files import RemoteFile, read_remote, read_stream
 from tb_memplugin.open_below import open_parts, resolve_below
 from tb_memplugin.sizes import bytes_text
@@ -52,9 +51,7 @@ class LocalFile:
                 count_bytes(count)
 
 
-def read_local(
-    path: str, begin: int, max_bytes: int | None, known: Format | None, top: str = ""
-) -> tuple[memoryview, int]:
+def read_local(path: str, begin: int, max_bytes: int | None, known: Format | None, top: str) -> tuple[memoryview, int]:
     """Copy up to `max_bytes` from `begin` into memory, and return where they begin, as `extent` does.
 
     Of a large file of a `known` format, only the parts that its reader needs. A map of the file would end the process
@@ -66,9 +63,7 @@ def read_local(
             raise InputError("not a file", path, "it is a pipe or a device; save its content as a file")
         begin, size = extent(begin, max_bytes, before.st_size)
         file = LocalFile(stream, path, before.st_size)
-        content = read_needed(file, known, allocator(path)) if size == before.st_size >= MIN_BYTES else None
-        if content is None:
-            content, begin = read_end(file, begin, size, known, allocator(path))
+        content, begin = read_range(file, begin, size, known, allocator(path), MIN_BYTES)
         after = os.fstat(stream.fileno())
     # A longer file is one that grows: what was read is its beginning, as it was.
     if after.st_size <= before.st_size and stamp_of(after) != stamp_of(before):
@@ -90,10 +85,6 @@ def allocator(path: str) -> Allocate:
         return np.empty(nbytes, np.uint8).data
 
     return allocate
-
-
-def changed(path: str) -> ReadError:
-    return ReadError("the file changed while it was read", path, "open it again when it is complete")
 
 
 def stamp_of(status: os.stat_result) -> str:
@@ -137,13 +128,23 @@ class ProgramFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """Files of an XLA dump with modules at stages of compilation that have no buffer assignment.
+    """Files of a folder, or one file, with modules at stages of compilation that have no buffer assignment.
 
-    `count`: files that are protos. `modules`: modules that were dumped at no other stage.
+    `count`: files that are protos. `modules`: names of modules that were dumped at no other stage; `path`: the first
+    file of one, as text.
     """
 
     count: int
     modules: tuple[str, ...] = ()
+    path: str = ""
+    numbered: bool = False  # the files of the folder are an XLA dump's
+
+    def without(self, programs: Collection[str]) -> Self:
+        """Return the stages where modules of these names have a program, in any file of the run.
+
+        An XLA dump may have several modules of a name, which its files number: theirs are paired by number.
+        """
+        return self if self.numbered else replace(self, modules=tuple(m for m in self.modules if m not in programs))
 
 
 class HostFile(NamedTuple):
@@ -223,25 +224,19 @@ def _read(
     Of a large file of a `known` format, only the parts that its reader needs.
     """
     try:
-        if is_remote(file.path):
-            return _read_remote(file, begin, max_bytes, known)
-        return read_local(file.path, begin, max_bytes, known, file.top)
+        if not is_remote(file.path):
+            return read_local(file.path, begin, max_bytes, known, file.top)
+        remote = RemoteFile(file.path, file.size, file.stamp)
+        if not remote.size:
+            return read_stream(remote, 0, 0), 0
+        begin, size = extent(begin, max_bytes, remote.size)
+        return read_remote(remote, begin, size, known, allocator(file.path))
     except InputError:
         raise
     except MemoryError as error:
         raise ReadError("not enough memory", file.path, "end other programs, or use a larger machine") from error
     except Exception as error:  # remote stores raise errors of many types
         raise ReadError(f"Cannot read the file ({reason(error)})", file.path, remedy(error)) from error
-
-
-def _read_remote(
-    file: HostFile, begin: int, max_bytes: int | None, known: Format | None
-) -> tuple[memoryview | bytes, int]:
-    remote = RemoteFile(file.path, file.size, file.stamp)
-    if not remote.size:
-        return read_stream(remote, 0, 0), 0
-    begin, size = extent(begin, max_bytes, remote.size)
-    return read_remote(remote, begin, size, known, allocator(file.path))
 
 
 def read_beside(top: str, path: str, max_bytes: int) -> bytes | None:

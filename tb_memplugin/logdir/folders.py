@@ -18,11 +18,14 @@ Info = dict[str, Any]  # what a store says of a file or folder
 Tree = dict[str, list[Info]]  # by folder
 
 
-def open_remote(root: str, *, recursive: bool) -> tuple[str, FolderLister]:
-    """Return the path of a logdir in its store, and a function that lists a folder in it. InputError if missing.
+def open_logdir(root: str, *, recursive: bool) -> tuple[str, FolderLister]:
+    """Return the resolved path of a logdir, and a function that lists a folder in it. InputError if it is missing.
 
-    `recursive`: list everything now where the store can, which takes one request for 1,000 files.
+    `recursive`: for a search of all folders, list a remote logdir at once where its store can, which takes one request
+    for 1,000 files.
     """
+    if not is_remote(root):
+        return _open_local(root)
     try:
         system, top = _opened(root)
         if recursive and is_flat_store(root) and (tree := _list_all(system, top)):
@@ -35,8 +38,10 @@ def open_remote(root: str, *, recursive: bool) -> tuple[str, FolderLister]:
     return top, partial(_list, system)
 
 
-def list_remote(root: str, folder: str) -> list[Entry]:
-    """List one folder of a remote logdir. InputError where the store cannot be opened."""
+def list_folder(root: str, folder: str) -> list[Entry]:
+    """List one folder in a logdir. InputError if the logdir is missing, or where its store cannot be opened."""
+    if not is_remote(root):
+        return _open_local(root)[1](folder)
     try:
         system, _ = _opened(root)
     except Exception as error:
@@ -117,26 +122,6 @@ def _entries(system: Any, folder: str, infos: Iterable[Info]) -> list[Entry]:
     return found
 
 
-BY_NAME = attrgetter("name")
-
-
-def open_logdir(root: str, *, recursive: bool = True) -> tuple[str, FolderLister]:
-    """Return the resolved path of a logdir, and a function that lists a folder in it. InputError if it is missing.
-
-    `recursive`: list a remote logdir at once where its store can, for a search of all folders.
-    """
-    if is_remote(root):
-        return open_remote(root, recursive=recursive)
-    return _open_local(root)
-
-
-def list_folder(root: str, folder: str) -> list[Entry]:
-    """List one folder in a logdir. InputError if the logdir is missing."""
-    if is_remote(root):
-        return list_remote(root, folder)
-    return _open_local(root)[1](folder)
-
-
 def _open_local(root: str) -> tuple[str, FolderLister]:
     try:
         top = os.path.realpath(os.path.expanduser(root))
@@ -148,7 +133,7 @@ def _open_local(root: str) -> tuple[str, FolderLister]:
     return top, partial(_list_local, top)
 
 
-def links_out(root: str, folders: Iterable[str] = ()) -> list[str]:
+def links_out(root: str, folders: Iterable[str]) -> list[str]:
     """Return the paths of linked folders whose targets are outside of a local logdir: in it and in further folders."""
     if is_remote(root):
         return []
@@ -168,21 +153,16 @@ def _list_local(top: str, folder: str) -> list[Entry]:
     Linked files are included if their target is inside the logdir.
     """
     found = []
-    try:
-        with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=BY_NAME):
-                if entry.is_dir(follow_symlinks=False):
-                    found.append(Entry(entry.name, entry.path, True))
-                elif is_dump_file(entry.name) and not is_read(entry.name):
-                    # A dump has ten such files for each program, and few of them are ever opened.
-                    if entry.is_file(follow_symlinks=False):
-                        found.append(Entry(entry.name, entry.path, False, top=top))
-                elif is_read(entry.name) and entry.is_file():
-                    if entry.is_symlink() and not is_inside(top, entry.path):
-                        continue
-                    status = entry.stat()
-                    stamp, modified_ns = stamp_of(status), status.st_mtime_ns
-                    found.append(Entry(entry.name, entry.path, False, status.st_size, stamp, modified_ns, top))
-    except OSError:
-        pass
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in sorted(entries, key=attrgetter("name")):
+            if entry.is_dir(follow_symlinks=False):
+                found.append(Entry(entry.name, entry.path, True))
+            elif is_dump_file(entry.name) and not is_read(entry.name):
+                # A dump has ten such files for each program, and few of them are ever opened.
+                if entry.is_file(follow_symlinks=False):
+                    found.append(Entry(entry.name, entry.path, False, top=top))
+            elif is_read(entry.name) and entry.is_file() and (not entry.is_symlink() or is_inside(top, entry.path)):
+                status = entry.stat()
+                version = status.st_size, stamp_of(status), status.st_mtime_ns
+                found.append(Entry(entry.name, entry.path, False, *version, top))
     return found

@@ -104,7 +104,6 @@ _STAGE = (
     r"|(?:before|after)_buffer_assignment|oom_intermediate_module)\.hlo\.pb(?:\.gz)?"
 )
 _TEXT = r".*before_optimizations\.txt"
-MAX_CACHED_DUMP_NAMES = 1 << 16  # names: a server lists a folder for each request
 _PROTO = (".hlo.pb", ".hlo.pb.gz")
 _ASSIGNMENT, _MODULE_TEXT, _USAGE_REPORT = _TEXTS = formats.HLO_TEXT.suffixes[:3]  # from the most complete one
 _TARGETS = ("target_arguments.txt", "target_arguments.pb", "gpu_target_config.pbtxt")
@@ -130,7 +129,7 @@ class ProgramName(NamedTuple):
         return (module, *(f"{module} ({part})" for part in (numbered, specific) if part), self.prefix)
 
 
-@lru_cache(MAX_CACHED_DUMP_NAMES)
+@lru_cache(MAX_CACHED)
 def parse_program(name: str) -> ProgramName | None:
     """Parse the name of a file with a program, after optimizations; None for any other name."""
     program = re.fullmatch(_PROGRAM, name) if name.endswith((*_PROTO, *_TEXTS)) else None
@@ -158,15 +157,10 @@ def is_stage_text(name: str) -> bool:
     return name.endswith(".txt") and module_of(name) is not None and re.fullmatch(_TEXT, name) is not None
 
 
-def is_beside_program(name: str) -> bool:
-    """Return whether a file describes a program's target, or is a report of the compiler about a program."""
-    return name.endswith(_BESIDE)
-
-
-@lru_cache(MAX_CACHED_DUMP_NAMES)
+@lru_cache(MAX_CACHED)
 def is_dump_file(name: str) -> bool:
-    """Return whether a file is part of a dump, other than a program."""
-    return is_beside_program(name) or is_stage(name) or is_stage_text(name)
+    """Return whether a file is part of a dump, other than a program: also what describes its target, or a report."""
+    return name.endswith(_BESIDE) or is_stage(name) or is_stage_text(name)
 
 
 def completeness(program: str) -> int:

@@ -1,16 +1,18 @@
-"""The parts of a large file that its reader needs, found by looking at the beginnings of parts.
+"""What is read of a large file: the parts that its reader needs, or its end, with excerpts of what is before it.
 
-A format's search, such as that of formats.XPLANE, is a generator: it yields the ranges that it looks at, and is sent
-their bytes. It also yields a walk for each part, a generator that returns the needed content of its part in pieces.
-Both raise ValueError where the file has no such structure, and are independent of stores.
+The parts are found by looking at their beginnings. A format's search, such as that of formats.XPLANE, is a generator:
+it yields the ranges that it looks at, and is sent their bytes. It also yields a walk for each part, a generator that
+returns the needed content of its part in pieces. Both raise ValueError where the file has no such structure, and are
+independent of stores.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
-from typing import Protocol
+from typing import Any, Protocol, cast
 
+from tb_memplugin.errors import ReadError, end_if_abandoned
 from tb_memplugin.formats import ByteRange, FilePiece, Format, PartSearch, PartWalk
 
 CHUNK_BYTES = 16 << 20  # read between two reports; a disk takes some 10 ms
@@ -53,12 +55,31 @@ class Ranges(Protocol):
         """Fill each view with the bytes of the file from a position on."""
 
 
-def read_needed(file: Ranges, known: Format | None, allocate: Allocate) -> memoryview | None:
+def read_range(
+    file: Ranges, begin: int, size: int, known: Format | None, allocate: Allocate, min_bytes: int = 0
+) -> tuple[memoryview, int]:
+    """Return `size` bytes from `begin` after excerpts of what is before them, and the number of bytes left out.
+
+    Of a whole file with `min_bytes` or more, only the parts that its reader needs. `known`: the format of the file.
+    """
+    if size == file.size >= min_bytes and (content := _read_needed(file, known, allocate)) is not None:
+        return content, begin
+    excerpts = _excerpts(file, begin, known)
+    content = allocate(len(excerpts) + size)
+    content[: len(excerpts)] = excerpts
+    file.fetch_into([(begin, content[len(excerpts) :])])
+    return content, max(begin - len(excerpts), 0)
+
+
+def changed(path: str) -> ReadError:
+    return ReadError("the file changed while it was read", path, "open it again when it is complete")
+
+
+def _read_needed(file: Ranges, known: Format | None, allocate: Allocate) -> memoryview | None:
     """Return the parts of a file that its reader needs; None where its format or the file has no such parts."""
     if known is None or known.needed is None:
         return None
-    module, _, function = known.needed.partition(":")
-    search: Callable[[int], PartSearch] = getattr(import_module(module), function)
+    search: Callable[[int], PartSearch] = _load(known.needed)
     sparse = SparseFile(file)
     try:
         pieces = sparse.run(search(file.size))
@@ -103,9 +124,9 @@ class SparseFile:
             chunks = {number: self._bytes(*looked_at) for number, looked_at in wanted.items()}
         return [piece for number in sorted(found) for piece in found[number]]
 
-    def content(self, pieces: Sequence[FilePiece], allocate: Callable[[int], memoryview]) -> memoryview:
+    def content(self, pieces: Sequence[FilePiece], allocate: Allocate) -> memoryview:
         """Return the pieces, joined. Only blocks that no walk has looked at are read."""
-        pieces = list(_joined(pieces))
+        pieces = _joined(pieces)
         sizes = [len(piece) if isinstance(piece, bytes) else piece[1] - piece[0] for piece in pieces]
         content, at = allocate(sum(sizes)), 0
         missing: list[tuple[int, memoryview]] = []
@@ -139,7 +160,8 @@ class SparseFile:
         self._rounds += 1
         if self._rounds > MAX_ROUNDS:
             raise ValueError("too many parts")
-        runs = [(first * BLOCK_BYTES, min(end * BLOCK_BYTES, self._file.size)) for first, end in _consecutive(missing)]
+        consecutive = cast(list[ByteRange], _joined([(number, number + 1) for number in missing]))
+        runs = [(first * BLOCK_BYTES, min(end * BLOCK_BYTES, self._file.size)) for first, end in consecutive]
         for (begin, _), chunk in zip(runs, self._file.fetch(runs), strict=True):
             for at in range(0, len(chunk), BLOCK_BYTES):
                 self._blocks[(begin + at) // BLOCK_BYTES] = chunk[at : at + BLOCK_BYTES]
@@ -163,24 +185,54 @@ class SparseFile:
             yield unread, target[unread - begin :]
 
 
-def _consecutive(numbers: Sequence[int]) -> list[ByteRange]:
-    """Return the runs of consecutive numbers among sorted ones, as first number and the one after the last."""
-    starts = [number for before, number in zip((None, *numbers[:-1]), numbers, strict=True) if before != number - 1]
-    ends = [number + 1 for number, after in zip(numbers, (*numbers[1:], None), strict=True) if after != number + 1]
-    return list(zip(starts, ends, strict=True))
-
-
-def _joined(pieces: Sequence[FilePiece]) -> Iterator[FilePiece]:
-    """Yield the pieces, with ranges that follow on one another joined, so that they take one request."""
-    last: ByteRange | None = None
+def _joined(pieces: Sequence[FilePiece]) -> list[FilePiece]:
+    """Return the pieces, with ranges that follow on one another joined, so that they take one request."""
+    joined: list[FilePiece] = []
     for piece in pieces:
-        if last is not None and not isinstance(piece, bytes) and piece[0] == last[1]:
-            last = last[0], piece[1]
-            continue
-        if last is not None:
-            yield last
-        last = None if isinstance(piece, bytes) else piece
-        if isinstance(piece, bytes):
-            yield piece
-    if last is not None:
-        yield last
+        before = joined[-1] if joined else b""
+        if isinstance(piece, tuple) and isinstance(before, tuple) and piece[0] == before[1]:
+            joined[-1] = before[0], piece[1]
+        else:
+            joined.append(piece)
+    return joined
+
+
+MAX_SEARCHED_BYTES = 2 << 30  # of the beginning; a sparse file has any size
+RANGE_BYTES = 4 << 20  # a store answers some requests side by side faster than a large one
+
+
+class Excerpts(Protocol):
+    """Keeps the parts of a file that a format needs besides its end; the file is added in pieces."""
+
+    def add(self, piece: bytes) -> None:
+        """Search the next piece."""
+
+    def content(self) -> bytes:
+        """Return the excerpts of all pieces."""
+
+
+def excerpts_of(known: Format | None) -> Excerpts | None:
+    """Return new excerpts for a file of a format; None where it has none."""
+    made: Excerpts | None = _load(known.excerpts)() if known is not None and known.excerpts else None
+    return made
+
+
+def _load(reference: str) -> Any:
+    """Import what a format names as `module:name`."""
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)
+
+
+def _excerpts(file: Ranges, end: int, known: Format | None) -> bytes:
+    found = excerpts_of(known) if end else None
+    if found is None:
+        return b""
+    end = min(end, MAX_SEARCHED_BYTES)
+    for begin in range(0, end, CHUNK_BYTES):
+        end_if_abandoned()
+        chunk_end = min(begin + CHUNK_BYTES, end)
+        ranges = [(at, min(at + RANGE_BYTES, chunk_end)) for at in range(begin, chunk_end, RANGE_BYTES)]
+        for piece in file.fetch(ranges):
+            found.add(piece)
+    excerpts = found.content()
+    return excerpts and excerpts + b"\n"

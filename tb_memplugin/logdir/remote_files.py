@@ -10,10 +10,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from tb_memplugin.errors import ReadError
 from tb_memplugin.formats import ByteRange, Format
-from tb_memplugin.logdir.ends import read_end
-from tb_memplugin.logdir.parts import CHUNK_BYTES, Allocate, count_bytes, read_needed
+from tb_memplugin.logdir.parts import CHUNK_BYTES, Allocate, changed, count_bytes, read_range
 
 # Times that are larger than the year 5138 in seconds are in milliseconds.
 MAX_SECONDS = 10**11
@@ -88,18 +86,15 @@ class RemoteFile:
         before = self._listed or self._stamp()
         yield
         if before != self._stamp():
-            raise self.changed()
+            raise changed(self.url)
 
     def _stamp(self) -> str:
         for cached in (self.path, self.path.rpartition("/")[0]):  # listings of the folder, too
             self.system.invalidate_cache(cached)
         info = self.system.info(self.path)
         if stored_size(info) != self.size:
-            raise self.changed()
+            raise changed(self.url)
         return stored_stamp(info)
-
-    def changed(self) -> ReadError:
-        return ReadError("the file changed while it was read", self.url, "open it again when it is complete")
 
     def fetch(self, ranges: Sequence[ByteRange]) -> list[bytes]:
         """Return the bytes of each range, all asked for at once. NoRangesError where the store returns others."""
@@ -112,7 +107,7 @@ class RemoteFile:
             if len(chunk) > end - begin:
                 raise NoRangesError
             if len(chunk) < end - begin:
-                raise self.changed()
+                raise changed(self.url)
             count_bytes(len(chunk))
         return chunks
 
@@ -120,7 +115,7 @@ class RemoteFile:
         """Return the bytes from a position to the end. ReadError where the file has become longer or shorter."""
         [chunk] = self._ask([(begin, self.size + 1)])
         if len(chunk) != self.size - begin:
-            raise self.changed() if len(chunk) <= self.size + 1 - begin else NoRangesError
+            raise changed(self.url) if len(chunk) <= self.size + 1 - begin else NoRangesError
         count_bytes(len(chunk))
         return chunk
 
@@ -169,16 +164,16 @@ def read_remote(
 ) -> tuple[memoryview, int]:
     """Return `size` bytes from `begin`; where that is the whole file, only the parts that its reader needs.
 
-    Also return the number of bytes before them that are left out, as `read_end` does. `known`: the format of the file.
-    Raises ReadError where the file changes, and errors of the store.
+    Also return the number of bytes before them that are left out. `known`: the format of the file. Raises
+    ReadError where the file changes, and errors of the store.
     """
     try:
-        if size <= MIN_BYTES:
-            return _read_at_once(file, begin, size, allocate), begin
+        if size <= MIN_BYTES:  # the bytes of one answer, which are of one version of the file
+            target = allocate(size)
+            target[:] = file.fetch_last(begin) if begin + size == file.size else file.fetch([(begin, begin + size)])[0]
+            return target.toreadonly(), begin
         with file.unchanged():
-            content = read_needed(file, known, allocate) if not begin else None
-            if content is None:
-                content, begin = read_end(file, begin, size, known, allocate)
+            content, begin = read_range(file, begin, size, known, allocate)
         return content.toreadonly(), begin
     except NoRangesError:
         return read_stream(file, begin, size), begin
@@ -195,10 +190,3 @@ def read_stream(file: RemoteFile, begin: int, size: int) -> memoryview:
             left -= len(chunk)
             count_bytes(len(chunk))
     return memoryview(b"".join(chunks))
-
-
-def _read_at_once(file: RemoteFile, begin: int, size: int, allocate: Allocate) -> memoryview:
-    """Return the bytes of one answer, which are of one version of the file."""
-    target = allocate(size)
-    target[:] = file.fetch_last(begin) if begin + size == file.size else file.fetch([(begin, begin + size)])[0]
-    return target.toreadonly()

@@ -94,11 +94,8 @@ def _named_apart(runs: list[Run]) -> Iterator[Run]:
     uses = Counter(run.name for run in runs)
     for run in runs:
         folder, name = os.path.split(run.folder)
-        in_profile = folder.replace(os.sep, "/").endswith(f"{PLUGINS}/{PROFILE}")
-        if uses[run.name] == 1 or in_profile:
-            yield run
-        else:
-            yield run._replace(name=path_text(f"{os.path.basename(folder)}/./{name}"))
+        stays = uses[run.name] == 1 or folder.replace(os.sep, "/").endswith(f"{PLUGINS}/{PROFILE}")
+        yield run if stays else run._replace(name=path_text(f"{os.path.basename(folder)}/./{name}"))
 
 
 def newest_first(runs: Iterable[Run]) -> list[Run]:
@@ -188,13 +185,12 @@ def _files_under_any_name(entries: list[Entry]) -> tuple[HostFile, ...]:
 def _standalone(files: list[Entry]) -> tuple[HostFile, ...]:
     # A compressed program also ends like a compressed device profile.
     found = [file for file in files if file.name.endswith(STANDALONE) and not file.name.endswith(HLO_PROTO)]
-    uses = Counter((host_name(file.name), format_of(file.name)) for file in found)
+    names = [(host_name(file.name), format_of(file.name)) for file in found]
+    uses = Counter(names)
     # Of `step.pickle` and `step.pkl`, the whole name is the host's.
     return tuple(
-        _host_file(file)
-        if uses[host_name(file.name), format_of(file.name)] == 1
-        else _host_file(file)._replace(host=path_text(file.name))
-        for file in found
+        _host_file(file) if uses[name] == 1 else _host_file(file)._replace(host=path_text(file.name))
+        for file, name in zip(found, names, strict=True)
     )
 
 

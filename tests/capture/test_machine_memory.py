@@ -16,11 +16,10 @@ import pytest
 from support.watch_files import MIB
 
 from tb_memplugin.capture.watching import device_memory, host_memory, recorder, watch, watcher
-from tb_memplugin.capture.watching.counters import Reading
+from tb_memplugin.capture.watching.counters import MAX_PHASES, Phase, PhaseLevels, Reading
 from tb_memplugin.capture.watching.device_memory import DeviceMemory
 from tb_memplugin.capture.watching.host_memory import HostMemory
 from tb_memplugin.capture.watching.paced import Paced
-from tb_memplugin.capture.watching.phases import MAX_PHASES, Phase, PhaseLevels
 from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.watch_layout import CounterSource, DeviceColumn, MemoryPart, WatchedDevice

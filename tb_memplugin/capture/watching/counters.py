@@ -1,19 +1,28 @@
-"""The memory counters of this process's devices, of the frameworks whose devices the job has started.
+"""The memory counters of this process's devices, and the memory in use during each phase of a step.
 
-Other frameworks are not called: the first call starts their devices, which the job may have to configure before.
+Counters are those of the frameworks whose devices the job has started. Other frameworks are not called: the first call
+starts their devices, which the job may have to configure before.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tb_memplugin.capture.guard import quietly, text_of, warn
 from tb_memplugin.readers.common.limits import MAX_BYTES
-from tb_memplugin.readers.watch_layout import UNKNOWN, CounterSource, DeviceColumn, MemoryPart, WatchedDevice
+from tb_memplugin.readers.watch_layout import (
+    MAX_LABEL,
+    PHASE,
+    UNKNOWN,
+    CounterSource,
+    DeviceColumn,
+    MemoryPart,
+    WatchedDevice,
+)
 
 
 def started_jax() -> Any | None:
@@ -36,6 +45,7 @@ Counters = tuple[int, ...]  # in the order of DeviceColumn
 NO_COUNTERS: Counters = (UNKNOWN,) * len(DeviceColumn)
 NO_PARTS: Mapping[str, int] = MappingProxyType({})
 JAX_KEYS = "bytes_in_use", "peak_bytes_in_use", "bytes_limit", "largest_free_block_bytes", "bytes_reserved"
+TORCH_KEYS = "allocated_bytes.all.current", "allocated_bytes.all.peak", "reserved_bytes.all.current"
 # Examined without a pause: 0.3 ms, so that a step that waits for Python's lock does not wait longer.
 ARRAYS_AT_ONCE = 200
 FAILED = "memory counters could not be read"
@@ -85,7 +95,9 @@ def _read_jax() -> list[Reading]:
     for device in jax.local_devices():
         try:
             stats = device.memory_stats() or {}
-            counters = _of_jax(stats)
+            in_use, peak, limit, largest_free, reserved = (_size(stats.get(key)) for key in JAX_KEYS)
+            # JAX's allocator of GPUs always returns 0 for the largest free block.
+            counters: Counters = (in_use, peak, limit, largest_free or UNKNOWN, reserved)
         except Exception as error:  # each backend raises another type
             if "UNIMPLEMENTED" not in text_of(error):
                 warn(FAILED, error)
@@ -99,11 +111,6 @@ def _read_jax() -> list[Reading]:
         else:
             without.append(device)
     return [*found, *_live_arrays(jax, without)] if without else found
-
-
-def _of_jax(stats: Mapping[str, object]) -> Counters:
-    in_use, peak, limit, largest_free, reserved = (_size(stats.get(key)) for key in JAX_KEYS)
-    return in_use, peak, limit, largest_free or UNKNOWN, reserved  # JAX's allocator of GPUs always returns 0
 
 
 def _pool(size: int) -> Mapping[str, int]:
@@ -141,17 +148,51 @@ def _live_arrays(jax: Any, devices: list[Any]) -> Iterable[Reading]:
 def _read_torch() -> list[Reading]:
     if (torch := started_torch()) is None:
         return []
-    numbers = range(torch.cuda.device_count())
-    return [reading for number in numbers if (reading := _torch_device(torch.cuda, number)) is not None]
+    found = []
+    for number in range(torch.cuda.device_count()):
+        stats = torch.cuda.memory_stats(number)
+        # This process uses no memory of the GPUs of other ranks.
+        if stats.get("reserved_bytes.all.peak"):
+            limit = _size(torch.cuda.get_device_properties(number).total_memory)
+            in_use, peak, reserved = (_size(stats.get(key)) for key in TORCH_KEYS)
+            device = WatchedDevice(f"cuda:{number}", CounterSource.TORCH)
+            found.append(Reading(device, (in_use, peak, limit, UNKNOWN, reserved), _pool(reserved), number))
+    return found
 
 
-def _torch_device(cuda: Any, number: int) -> Reading | None:
-    """Return a device's counters; None where this process uses no memory of it, as on the GPUs of other ranks."""
-    stats = cuda.memory_stats(number)
-    get: Callable[[str], int] = lambda key: _size(stats.get(f"{key}_bytes.all.current"))  # noqa: E731
-    if not stats.get("reserved_bytes.all.peak"):
-        return None
-    limit = _size(cuda.get_device_properties(number).total_memory)
-    counters = get("allocated"), _size(stats.get("allocated_bytes.all.peak")), limit, UNKNOWN, get("reserved")
-    device = WatchedDevice(f"cuda:{number}", CounterSource.TORCH)
-    return Reading(device, counters, _pool(counters[DeviceColumn.RESERVED]), number)
+MAX_PHASES = 16  # of a step, such as rollout and training
+
+
+class Phase(NamedTuple):
+    """A phase that runs. `token` differs between two runs of it."""
+
+    name: str
+    token: object
+
+
+class PhaseLevels:
+    """The memory in use of each device during a phase, as a named column of its samples."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._last: Phase | None = None
+        self._peaks: dict[str, int] = {}  # by device, at the last sample
+
+    def add_to(self, readings: Iterable[Reading], phase: Phase | None) -> list[Reading]:
+        """Return the readings with the column of the phase; of MAX_PHASES phases at most.
+
+        Where the whole time since the last sample is of this phase, a new peak of the device's counter is the phase's.
+        """
+        found, is_same = list(readings), phase is not None and phase == self._last
+        name = f"{PHASE}{phase.name}"[:MAX_LABEL] if phase is not None and isinstance(phase.name, str) else ""
+        if name and (name in self._names or len(self._names) < MAX_PHASES):
+            self._names.add(name)
+            found = [one._replace(parts={**one.parts, name: self._level(one, is_same)}) for one in found]
+        self._last = phase
+        self._peaks = {one.device.name: one.counters[DeviceColumn.PEAK] for one in found}
+        return found
+
+    def _level(self, reading: Reading, is_same: bool) -> int:
+        peak = reading.counters[DeviceColumn.PEAK]
+        rose = is_same and peak > self._peaks.get(reading.device.name, peak)
+        return peak if rose else reading.counters[DeviceColumn.IN_USE]

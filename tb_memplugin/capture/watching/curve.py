@@ -86,19 +86,18 @@ class Curve:
         A device with another source than before is left out: its figures mean something else.
         """
         names = {device.name for device in self.header.devices}
-        new = [device for device in counters if device.name not in names]
-        if new := new[: MAX_DEVICES - len(names)]:  # no file may have more
-            self._widen(new, ())
-        missing = [column for column in named if column not in self.header.columns]
-        if missing := missing[: MAX_COLUMNS - len(self.header.columns)]:
-            self._widen((), missing)
+        devices = [device for device in counters if device.name not in names][: MAX_DEVICES - len(names)]
+        columns = [column for column in named if column not in self.header.columns]
+        columns = columns[: MAX_COLUMNS - len(self.header.columns)]  # no file may have more
+        if devices or columns:
+            self._widen(devices, columns)
         if self.count >= self._limit:
             self._thin(head[RecordColumn.TIME])
         if self.count == len(self._rows):
             self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
-        columns = [counters.get(device, NO_COUNTERS) for device in self.header.devices]
+        known = [counters.get(device, NO_COUNTERS) for device in self.header.devices]
         values = [named.get(column, UNKNOWN) for column in self.header.columns]
-        self._rows[self.count] = (*head, *(value for device in columns for value in device), *values)
+        self._rows[self.count] = (*head, *(value for device in known for value in device), *values)
         self.count += 1
 
     def records(self, begin: int = 0) -> bytes:
@@ -176,7 +175,8 @@ class CurveFile:
         `last`: the process ends, so there is no next call.
         """
         if self._version == curve.version and self._file is not None and os.path.exists(self.path):
-            self._append(self._file, curve)
+            self._file.write(curve.records(self._count))
+            self._count = curve.count
         elif last or (time.monotonic() >= self._next and not self._failures.is_pausing):
             self._next = time.monotonic() + RETRY_SECONDS
             with self._failures.attempt():
@@ -187,10 +187,6 @@ class CurveFile:
         if self._file is not None:
             self._file.close()
             self._file = None
-
-    def _append(self, file: AppendFile, curve: Curve) -> None:
-        file.write(curve.records(self._count))
-        self._count = curve.count
 
     def _write_whole(self, curve: Curve) -> None:
         content, version, count = curve.content(), curve.version, curve.count

@@ -7,26 +7,16 @@ from math import isnan
 from typing import NamedTuple
 
 from tb_memplugin.capture.watching.counters import Reading
-from tb_memplugin.readers.watch_layout import PHASE, CounterSource, DeviceColumn, fragmentation, free_bytes
+from tb_memplugin.readers.watch_layout import PHASE, CounterSource, fragmentation, free_bytes
 
 PREFIX = "tb_memplugin"
-COUNTERS = {
-    DeviceColumn.IN_USE: "memory_in_use_bytes",
-    DeviceColumn.PEAK: "memory_peak_bytes",
-    DeviceColumn.LIMIT: "memory_limit_bytes",
-    DeviceColumn.LARGEST_FREE: "memory_largest_free_block_bytes",
-    DeviceColumn.RESERVED: "memory_reserved_bytes",
-}
-# By name: the meaning, and the labels.
+# By name: the meaning, and the labels. The first ones are the counters of a device, in the order of DeviceColumn.
 GAUGES: dict[str, tuple[str, tuple[str, ...]]] = {
     "memory_in_use_bytes": ("Memory in use on the device, or by the job on the host.", ("device",)),
     "memory_peak_bytes": ("The most memory in use since the process started.", ("device",)),
     "memory_limit_bytes": ("Memory that the allocator, or the cgroup, may use.", ("device",)),
     "memory_largest_free_block_bytes": ("The largest free block.", ("device",)),
-    "memory_reserved_bytes": (
-        "JAX: not available to the heap. PyTorch: requested from the device.",
-        ("device",),
-    ),
+    "memory_reserved_bytes": ("JAX: not available to the heap. PyTorch: requested from the device.", ("device",)),
     "memory_fragmentation_ratio": ("Free memory outside the largest free block.", ("device",)),
     "memory_part_bytes": ("Memory by holder, such as private memory and that of other processes.", ("device", "part")),
     "memory_growth_bytes_per_step": ("Growth of the least memory in use between steps.", ("device",)),
@@ -53,23 +43,18 @@ def gauges_of(readings: Iterable[Reading], step: int) -> Iterator[Gauge]:
     """Yield the gauges of a sample. `step`: negative where none is marked."""
     for reading in readings:
         device = reading.device.name
-        for column, name in COUNTERS.items():
-            if reading.counters[column] >= 0:
-                yield Gauge(name, (device,), reading.counters[column])
-        if (share := _fragmentation(reading)) is not None:
+        for name, value in zip(GAUGES, reading.counters, strict=False):
+            if value >= 0:
+                yield Gauge(name, (device,), value)
+        in_use, _, limit, largest, reserved = reading.counters
+        free = free_bytes(in_use, limit, 0 if reading.device.source is CounterSource.TORCH else max(reserved, 0))
+        if not isnan(share := float(fragmentation(free, largest))):
             yield Gauge("memory_fragmentation_ratio", (device,), share)
         for part, size in reading.parts.items():
             if size >= 0 and not part.startswith(PHASE):
                 yield Gauge("memory_part_bytes", (device, part), size)
     if step >= 0:
         yield Gauge("step", (), step)
-
-
-def _fragmentation(reading: Reading) -> float | None:
-    in_use, _, limit, largest, reserved = reading.counters
-    free = free_bytes(in_use, limit, 0 if reading.device.source is CounterSource.TORCH else max(reserved, 0))
-    share = float(fragmentation(free, largest))
-    return None if isnan(share) else share
 
 
 def growth_of(content: bytes) -> list[Gauge]:

@@ -12,14 +12,17 @@ from tb_memplugin.capture.watching.counters import Reading
 from tb_memplugin.capture.watching.gauges import GAUGES, PREFIX, Gauge
 
 
-class PrometheusMetrics:
-    """A server for the latest sample. OSError where the port is in use, or the address is not of this machine."""
+class PrometheusMetrics(Collector):
+    """A server for the latest sample. OSError where the port is in use, or the address is not of this machine.
+
+    The sample is replaced as a whole, so a request in another thread sees one sample only.
+    """
 
     def __init__(self, port: int, host: str) -> None:
         """`port`: 0 for any free one."""
-        self._latest = _Latest()
+        self._latest: Sequence[Gauge] = ()
         registry = CollectorRegistry()
-        registry.register(self._latest)
+        registry.register(self)
         self._server, _ = start_http_server(port, host, registry)
 
     @property
@@ -27,21 +30,14 @@ class PrometheusMetrics:
         return int(self._server.server_port)
 
     def show(self, readings: list[Reading], step: int, gauges: Sequence[Gauge]) -> None:
-        self._latest.gauges = gauges
+        self._latest = gauges
 
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
 
-
-class _Latest(Collector):
-    """The latest sample. It is replaced as a whole, so a request in another thread sees one sample only."""
-
-    def __init__(self) -> None:
-        self.gauges: Sequence[Gauge] = ()
-
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        gauges = self.gauges
+        gauges = self._latest
         for name, (text, labels) in GAUGES.items():
             family = GaugeMetricFamily(f"{PREFIX}_{name}", text, labels=labels)
             for gauge in gauges:

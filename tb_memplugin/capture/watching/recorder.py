@@ -9,18 +9,18 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from tb_memplugin.capture.guard import inform, quietly, warn
 from tb_memplugin.capture.new_files import LogDir, is_remote, join, process_name
-from tb_memplugin.capture.watching.counters import DeviceNames, Reading, read_devices
+from tb_memplugin.capture.profile_run import run_of
+from tb_memplugin.capture.watching.counters import DeviceNames, Phase, PhaseLevels, Reading, read_devices, started_jax
 from tb_memplugin.capture.watching.curve import Curve, CurveFile
 from tb_memplugin.capture.watching.device_memory import DeviceMemory
 from tb_memplugin.capture.watching.gauges import Gauge, gauges_of, growth_of
 from tb_memplugin.capture.watching.host_memory import HostMemory
 from tb_memplugin.capture.watching.paced import Paced
-from tb_memplugin.capture.watching.phases import Phase, PhaseLevels
-from tb_memplugin.capture.watching.snapshots import Triggers, save_snapshot, watched_run
+from tb_memplugin.capture.watching.snapshots import Triggers, save_snapshot
 from tb_memplugin.readers.watch_layout import UNKNOWN, NamedColumn, RecordEvent
 
 # On Linux, a clock that goes on while the machine is suspended, unlike the monotonic one.
@@ -51,28 +51,24 @@ class Output(Protocol):
     def close(self) -> None: ...
 
 
-class Outputs(NamedTuple):
-    """The outputs that a job asks for: a port for Prometheus at an address, and scalars for TensorBoard."""
+def open_outputs(port: int | None, host: str, tensorboard: bool, folder: Callable[[], str]) -> list[Output]:
+    """Return the outputs that can be opened; the others are lines of the log.
 
-    port: int | None
-    tensorboard: bool
-    host: str
-
-
-def open_outputs(wanted: Outputs, folder: Callable[[], str]) -> list[Output]:
-    """Return the outputs that can be opened; the others are lines of the log. `folder`: of the run, when it exists."""
+    `port`: for Prometheus, at the address `host`. `tensorboard`: whether to write scalars. `folder`: of the run, when
+    it exists.
+    """
     found: list[Output] = []
-    if wanted.port is not None:
+    if port is not None:
         with quietly(NO_METRICS):
             try:
                 from tb_memplugin.capture.watching.metrics import PrometheusMetrics
 
-                metrics = PrometheusMetrics(wanted.port, wanted.host)
+                metrics = PrometheusMetrics(port, host)
                 found.append(metrics)
-                inform(f"memory is served at http://{wanted.host}:{metrics.port}/metrics")
+                inform(f"memory is served at http://{host}:{metrics.port}/metrics")
             except ImportError:
                 warn(NO_METRICS, "the package prometheus-client is missing: pip install 'tb-memplugin[watch]'")
-    if wanted.tensorboard:
+    if tensorboard:
         with quietly(NO_SCALARS):
             try:
                 from tb_memplugin.capture.watching.scalars import TensorBoardScalars
@@ -95,7 +91,6 @@ NOTHING = "no device is watched so far, and training continues"
 GROWTH_SECONDS = 30.0  # at least, between two measurements of growth
 PATIENCE_NS = 120 * 10**9
 SNAPSHOT_SECONDS = 60.0  # at least, between two snapshots
-SIGNAL = "signal"
 
 
 class SampleRecorder:
@@ -124,7 +119,7 @@ class SampleRecorder:
 
     def folder(self) -> str:
         """Return the folder of this process's run, which is created with the first call."""
-        return watched_run(self._logdir).folder
+        return run_of(self._logdir, started_jax()).folder
 
     def sample(self, step: tuple[int, int], event: RecordEvent = RecordEvent.SAMPLE) -> str:
         """Record a sample, and return the reason for a snapshot now; empty for none. `step`: number and begin in ns."""
@@ -152,7 +147,7 @@ class SampleRecorder:
         reason = self._triggers.reason(devices, step[0])
         if time.monotonic() < self._saved + SNAPSHOT_SECONDS:
             return ""
-        return SIGNAL if self.asked else reason
+        return "signal" if self.asked else reason
 
     def measure_growth(self) -> None:
         """Measure growth for the gauges of later samples, in a share of the time of its own."""

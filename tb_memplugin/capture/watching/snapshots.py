@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from math import inf
 
 from tb_memplugin.capture import device_profiles
-from tb_memplugin.capture.guard import quietly
 from tb_memplugin.capture.new_files import LogDir, create_file
-from tb_memplugin.capture.profile_run import FAILED, ProfileRun, note_failure, run_of
+from tb_memplugin.capture.profile_run import note_failure, save_quietly
 from tb_memplugin.capture.watching.counters import Reading, started_jax, started_torch
 from tb_memplugin.readers.watch_layout import UNKNOWN, DeviceColumn
 
@@ -103,8 +102,7 @@ class _Level:
         return self.rises >= GROWTH_RISES and self.floor - self.base >= max(enough, self.least)
 
     def saved(self) -> None:
-        if self.share() > self.saved_share:
-            self.saved_share = self.share()
+        self.saved_share = max(self.saved_share, self.share())
         self.base, self.rises = self.highest, 0
 
 
@@ -125,22 +123,12 @@ class _Window:
         return enough and (step < 0 or step != self.first_step)
 
 
-def watched_run(logdir: LogDir) -> ProfileRun:
-    """Return the run of this process. Its name has the index that JAX has started the process with."""
-    jax = started_jax()
-    return run_of(logdir, jax.process_index() if jax is not None and jax.process_count() > 1 else None)
-
-
 def save_snapshot(logdir: LogDir, step: int | None, reason: str) -> None:
     """Save a JAX device profile, or a PyTorch snapshot without history. Never raises."""
     if started_jax() is not None:
         device_profiles.save_profile(logdir, step, reason)
     elif started_torch() is not None:
-        with quietly(FAILED):
-            run = watched_run(logdir)
-            if not run.failures.is_pausing:
-                with run.failures.attempt():
-                    _save_torch(run.path(step, ""))
+        save_quietly(logdir, None, step, _save_torch)
 
 
 def save_after(logdir: LogDir, error: BaseException) -> None:
@@ -148,7 +136,7 @@ def save_after(logdir: LogDir, error: BaseException) -> None:
     if started_jax() is not None:
         device_profiles.save_after(logdir, error)
     elif started_torch() is not None:
-        note_failure(logdir, error, watched_run, _save_torch)
+        note_failure(logdir, None, error, _save_torch)
 
 
 def _save_torch(path: str) -> str:

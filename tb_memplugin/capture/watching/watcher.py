@@ -17,7 +17,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import Enum, auto
 from functools import partial
 from numbers import Real
 from queue import Empty, SimpleQueue
@@ -27,12 +26,13 @@ from typing import Self
 from tb_memplugin.capture.guard import quietly
 from tb_memplugin.capture.new_files import LogDir
 from tb_memplugin.capture.profile_run import is_out_of_memory
-from tb_memplugin.capture.watching.phases import Phase
-from tb_memplugin.capture.watching.recorder import Outputs, SampleRecorder, WatchClock, open_outputs
+from tb_memplugin.capture.watching.counters import Phase
+from tb_memplugin.capture.watching.recorder import Output, SampleRecorder, WatchClock, open_outputs
 from tb_memplugin.capture.watching.snapshots import save_after
 from tb_memplugin.readers.watch_layout import UNKNOWN, RecordEvent
 
 Restore = Callable[[], None]
+OpenOutputs = Callable[[Callable[[], str]], list[Output]]  # called with what returns the folder of the run
 
 
 def on_signal(request: Callable[..., None]) -> Restore:
@@ -118,14 +118,14 @@ def watch(
         raise ValueError(f"every is {every}: give the seconds between two samples")
     if not 0 < at <= 1:
         raise ValueError(f"at is {at}: give a share of the capacity, such as 0.9")
-    return Watch(logdir, every, at, Outputs(port, tensorboard, host))
+    return Watch(logdir, every, at, partial(open_outputs, port, host, tensorboard))
 
 
 class Watch:
     """A job's watch: a context manager, or `start()` and `stop()`."""
 
-    def __init__(self, logdir: LogDir, every: float, at: float, outputs: Outputs) -> None:
-        self._logdir, self._at, self._outputs = logdir, at, outputs
+    def __init__(self, logdir: LogDir, every: float, at: float, open_outputs: OpenOutputs) -> None:
+        self._logdir, self._at, self._open_outputs = logdir, at, open_outputs
         self.every = every  # seconds between two samples
         self._clock = WatchClock()
         self._phase: Phase | None = None
@@ -140,14 +140,14 @@ class Watch:
         SIGUSR1 is handled also where the watch cannot begin: the job's user sends it, and it would end the job.
         """
         if self._running() is None:
-            messages: SimpleQueue[_Message] = SimpleQueue()
+            messages: SimpleQueue[RecordEvent] = SimpleQueue()
             with quietly(FAILED):
                 self._restore()
                 self._process = os.getpid()
-                self._restore = on_signal(partial(messages.put, _Message.SNAPSHOT))
+                self._restore = on_signal(partial(messages.put, RecordEvent.SAMPLE))
                 recorder = SampleRecorder(self._logdir, int(self.every * NS), self._at, self._clock)
                 recorder.phase = lambda: self._phase
-                thread = _WatchThread(recorder, self, self._outputs, messages)
+                thread = _WatchThread(recorder, self, self._open_outputs, messages)
                 thread.start()
                 self._thread = thread
                 atexit.register(self.stop)
@@ -164,7 +164,7 @@ class Watch:
             if thread is None:
                 return
             atexit.unregister(self.stop)
-            thread.messages.put(_Message.STOP)
+            thread.messages.put(RecordEvent.FINISHED)
             thread.join(STOP_SECONDS)
 
     def step(self, number: int) -> None:
@@ -204,7 +204,7 @@ class Watch:
     ) -> None:
         thread = self._running()
         if isinstance(error, Exception) and thread is not None and is_out_of_memory(error):
-            thread.messages.put(_Message.OUT_OF_MEMORY)
+            thread.messages.put(RecordEvent.OUT_OF_MEMORY)
             with quietly(FAILED):
                 save_after(self._logdir, error)
         self.stop()
@@ -224,26 +224,20 @@ class Watch:
         return self._thread if self._process == os.getpid() else None
 
 
-class _Message(Enum):
-    SNAPSHOT = auto()
-    OUT_OF_MEMORY = auto()
-    STOP = auto()
-
-
 class _WatchThread(threading.Thread):
     """Samples until the job stops it. The job shares no lock with it, only a queue that signal handlers may use."""
 
     def __init__(
-        self, recorder: SampleRecorder, watched: Watch, outputs: Outputs, messages: SimpleQueue[_Message]
+        self, recorder: SampleRecorder, watched: Watch, open_outputs: OpenOutputs, messages: SimpleQueue[RecordEvent]
     ) -> None:
         super().__init__(name="tb_memplugin watch", daemon=True)
-        self.messages = messages
-        self.recorder, self._watched, self._outputs = recorder, watched, outputs
+        self.messages = messages  # each asks for a record now; SAMPLE is that of a signal, with a snapshot
+        self.recorder, self._watched, self._open_outputs = recorder, watched, open_outputs
         self._costs: deque[float] = deque(maxlen=COSTS)  # processor seconds
 
     def run(self) -> None:
         # Here, since imports and a server's start take long.
-        self.recorder.outputs = open_outputs(self._outputs, self.recorder.folder)
+        self.recorder.outputs = self._open_outputs(self.recorder.folder)
         event = RecordEvent.SAMPLE
         while event is not RecordEvent.FINISHED:
             with quietly(FAILED):
@@ -265,12 +259,10 @@ class _WatchThread(threading.Thread):
         """Wait for the next sample, or for a message."""
         average = sum(self._costs) / len(self._costs) if self._costs else 0.0
         try:
-            message = self.messages.get(timeout=max(self._watched.every, average / MAX_SHARE))
-            while message is _Message.SNAPSHOT:  # one snapshot for a storm of signals
+            event = self.messages.get(timeout=max(self._watched.every, average / MAX_SHARE))
+            while event is RecordEvent.SAMPLE:  # one snapshot for a storm of signals
                 self.recorder.asked = True
-                message = self.messages.get_nowait()
+                event = self.messages.get_nowait()
         except Empty:
             return RecordEvent.SAMPLE
-        return {_Message.STOP: RecordEvent.FINISHED, _Message.OUT_OF_MEMORY: RecordEvent.OUT_OF_MEMORY}.get(
-            message, RecordEvent.SAMPLE
-        )
+        return event

@@ -13,7 +13,7 @@ from support.growth import grows_linearly
 from tb_memplugin.catalog.listing import listing_of_stream
 from tb_memplugin.errors import InputError
 from tb_memplugin.formats import OOM_TEXT_BYTES
-from tb_memplugin.logdir import ends
+from tb_memplugin.logdir import parts
 from tb_memplugin.logdir.files import HostFile, read_content
 from tb_memplugin.questions.explain.explain import explain
 from tb_memplugin.questions.explain.explain_text import lines
@@ -95,7 +95,7 @@ def test_the_first_error_of_a_long_file_is_read_too(tmp_path: Path) -> None:
 
 
 def test_a_log_in_a_remote_store_is_read_as_a_local_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ends, "MAX_SEARCHED_BYTES", 2 << 20)
+    monkeypatch.setattr(parts, "MAX_SEARCHED_BYTES", 2 << 20)
     content = FIRST + (3 << 20) // len(NOISE) * NOISE + b"[rank4]: " + FIRST + (OOM_TEXT_BYTES // len(NOISE)) * NOISE
     log = tmp_path / "train.oom.txt"
     log.write_bytes(content)
