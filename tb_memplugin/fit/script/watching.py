@@ -16,6 +16,7 @@ from typing import Any
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.script.jits import SMALL, CalledJit, described, key_of
 from tb_memplugin.fit.script.on_target import Lowerer, zero_array
+from tb_memplugin.fit.step.changed_program import replaced
 
 LARGE = 64 << 20  # bytes of arguments and results from which on a function is not executed
 # Models that are initialized array by array would fill memory: after so many bytes of results, the limit is lower.
@@ -67,8 +68,7 @@ class Watcher:
                 (stages.Traced, "lower", _method(ahead.lower)),
                 (stages.Lowered, "compile", _method(ahead.compile)),
             ):
-                stack.callback(setattr, owner, name, getattr(owner, name))
-                setattr(owner, name, value)
+                stack.enter_context(replaced(owner, name, value))
             # Functions that were called before would bypass Python too, and a new `jax.jit(f)` of one that is gone.
             importlib.import_module("jax._src.lib")._jax.PjitFunctionCache.clear_all()
             for name in ("_cpp_pjit_cache_fun_only", "_cpp_pjit_cache_explicit_attributes"):
