@@ -123,22 +123,16 @@ def descendants(pid: int) -> list[int]:
             return [child.pid for child in psutil.Process(pid).children(recursive=True)]
         return []
     parents, found = {}, {pid}
-    for name in os.listdir("/proc"):
-        if name.isdigit() and (fields := _stat(name)):
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError, IndexError):  # ended
+            # After the name: state, parent, group, session.
+            fields = Path("/proc", name, "stat").read_text(errors="replace").rpartition(")")[2].split()
             parents[int(name)] = int(fields[1])
             if int(fields[3]) == pid:
                 found.add(int(name))
     while more := {child for child, parent in parents.items() if parent in found} - found:
         found |= more
     return sorted(found - {pid})
-
-
-def _stat(pid: str) -> list[str]:
-    """Return the fields of a process's status after its name: state, parent, group, session."""
-    try:
-        return Path("/proc", pid, "stat").read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:  # ended
-        return []
 
 
 def resident_bytes(pid: int, with_descendants: bool = True) -> int:

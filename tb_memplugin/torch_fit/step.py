@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -71,8 +71,3 @@ def _whole(made: Any, run: Callable[[], Any] | None, name: str) -> TorchStep:
 
 def _is_function(value: Any) -> bool:
     return callable(value) and not isinstance(value, (torch.nn.Module, torch.optim.Optimizer))
-
-
-def caveats(traced: TracedProgram) -> Iterator[str]:
-    """Yield what was assumed of the GPU, with its bytes."""
-    yield from map(str, traced.assumptions.found.values())

@@ -10,6 +10,7 @@ import pickle
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -148,7 +149,8 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
             lowered = DumpedProgram(request["step"], devices, replace(changes, knobs=knobs))
         else:
             lowered = lower_step(_load(request), request["step"], devices, knobs, changes)
-    inputs, options = recorder.inputs(), {**changes.options, **compiler_options(target)}
+    of_platform = GPU_OPTIONS if target.platform == "cuda" else {}
+    inputs, options = recorder.inputs(), {**changes.options, **OPTIONS, **of_platform}
     key = program_key(lowered, str(target), {**options, "to_end": request["to_end"], **of_script}, of_packages)
     _write(folder, VERSIONS, of_packages)  # again: the step may have deleted the folder
     policies = checkpoints.policies_to_try(on_host=target.platform == "tpu")
@@ -170,7 +172,7 @@ def _trace(folder: str, request: Mapping[str, Any], target: Target) -> None:
     if not _is_installed("torch"):
         raise InputError("torch is not installed", str(target), "pip install torch")
     from tb_memplugin.torch_fit.process_group import rank_of
-    from tb_memplugin.torch_fit.step import caveats, trace_step
+    from tb_memplugin.torch_fit.step import trace_step
 
     _write(folder, VERSIONS, {"torch": version("torch")})
     recorder = Recorder(folder)
@@ -179,7 +181,7 @@ def _trace(folder: str, request: Mapping[str, Any], target: Target) -> None:
     changes = parse_changes(request.get("changes", ()))
     knobs = {**dict(request["knobs"]), **changes.knobs}
     traced = trace_step(partial(_load, request), request["step"], knobs, target.chip, rank, changes.of_torch)
-    _write(folder, CAVEATS, {"caveats": [*caveats(traced)]})
+    _write(folder, CAVEATS, {"caveats": [*map(str, traced.assumptions.found.values())]})
     key = sha256(json.dumps([request["step"], knobs, changes.of_torch, str(target), rank, traced.log.events]).encode())
     _write(folder, KEY, {"key": key, "inputs": recorder.inputs(), "devices": target.devices})
     traced.save(Path(folder, TRACED))
@@ -216,18 +218,12 @@ def _compile(lowered: Any, options: dict[str, Any], request: Mapping[str, Any]) 
     return ""
 
 
-def compiler_options(target: Target) -> dict[str, Any]:
-    return {**OPTIONS, **(GPU_OPTIONS if target.platform == "cuda" else {})}
-
-
 def versions(target: Target) -> dict[str, str]:
     """Return the versions of the packages that the figures depend on."""
     found = {}
     for name in ("jax", "jaxlib", *PACKAGES[target.platform]):
-        try:
+        with suppress(PackageNotFoundError):
             found[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return found
 
 

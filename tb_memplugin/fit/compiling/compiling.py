@@ -208,18 +208,16 @@ def programs_of(folder: Path) -> list[Path]:
 
 
 def is_assigned(folder: Path) -> bool:
-    """Return whether the compiler has written a whole dump, that is, has begun the file that follows it."""
+    """Return whether the compiler has written a whole dump, that is, has begun the file that follows it.
+
+    On a busy machine, a file that XLA writes later may appear first, so the dump has to be a whole message, too.
+    """
     names = [".".join(path.name.split(".")[:2]) for path in folder.glob(PROGRAM)]
     has_later = any(any(folder.glob(f"{name}.{end}")) for name in names for end in LATER)
-    try:
-        return has_later and _is_whole(programs_of(folder)[-1])
-    except (OSError, IndexError):  # the step deletes its folder
+    if not has_later:
         return False
-
-
-def _is_whole(dump: Path) -> bool:
-    """Return whether a dump is a whole message: on a busy machine, a file that XLA writes later may appear first."""
     try:
-        return len(HloProto.FromString(dump.read_bytes()).buffer_assignment.buffer_allocations) > 0
-    except DecodeError:
+        dumped = HloProto.FromString(programs_of(folder)[-1].read_bytes())
+    except (OSError, IndexError, DecodeError):  # the first two where the step deletes its folder
         return False
+    return len(dumped.buffer_assignment.buffer_allocations) > 0

@@ -143,10 +143,8 @@ def moved_sharding(sharding: Any, assigned: Sequence[Any], devices: Any) -> Any:
     impls = importlib.import_module("jax._src.sharding_impls")
     if isinstance(sharding, jax.sharding.NamedSharding):
         mesh = sharding.mesh
-        if isinstance(mesh, jax.sharding.Mesh):
-            found = [devices[each.id] for each in mesh.devices.flat]
-        else:
-            found = list(assigned)  # an AbstractMesh
+        is_abstract = not isinstance(mesh, jax.sharding.Mesh)
+        found = list(assigned) if is_abstract else [devices[each.id] for each in mesh.devices.flat]
         placed = np.array(found, object).reshape(mesh.axis_sizes)
         return jax.sharding.NamedSharding(
             jax.sharding.Mesh(placed, mesh.axis_names, axis_types=mesh.axis_types),

@@ -60,7 +60,7 @@ class Watcher:
         with ExitStack() as stack:
             for owner, name, value in (
                 (known, "_pjit_call_impl_python", partial(self._call, known._pjit_call_impl_python)),
-                (known, "_get_fastpath_data", _no_fastpath),  # later calls would bypass Python
+                (known, "_get_fastpath_data", lambda *_, **__: None),  # later calls would bypass Python
                 (mlir.ModuleContext, "get_backend", lambda *_, **__: self.lowerer.devices[0].client),  # of callbacks
                 (dispatch, "_batched_device_put_impl", partial(self._put, dispatch._batched_device_put_impl)),
                 (array, "__index__", _method(partial(self._read, array.__index__))),
@@ -146,13 +146,10 @@ def fullest(arrays: Sequence[Any]) -> int:
     """Return the bytes that arrays take of the device that has most of them. Memory of the host is none."""
     by_device: Counter[Any] = Counter()
     for each in arrays:
-        if getattr(each, "sharding", None) is not None and each.sharding.memory_kind in (
-            None,
-            "device",
-            "unpinned_host",
-        ):
-            size = math.prod(each.sharding.shard_shape(each.shape)) * int(each.dtype.itemsize)
-            by_device.update(dict.fromkeys(each.sharding.device_set, size))
+        sharding = getattr(each, "sharding", None)
+        if sharding is not None and sharding.memory_kind in (None, "device", "unpinned_host"):
+            size = math.prod(sharding.shard_shape(each.shape)) * int(each.dtype.itemsize)
+            by_device.update(dict.fromkeys(sharding.device_set, size))
     return max(by_device.values(), default=0)
 
 
@@ -164,10 +161,6 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
 def is_left_out(jit: CalledJit) -> bool:
     """Return whether a function is never executed."""
     return jit.has_kernel or jit.bytes > LARGE
-
-
-def _no_fastpath(*_: Any, **__: Any) -> None:
-    """Return nothing, so that each call goes through Python."""
 
 
 def _sharding_of(device: Any) -> Any:
