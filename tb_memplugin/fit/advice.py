@@ -14,16 +14,7 @@ from tb_memplugin.fit.compiling.compiling import programs_of
 from tb_memplugin.fit.knobs import parse_changes
 from tb_memplugin.fit.search import Search
 from tb_memplugin.fit.sweep import Sweep
-from tb_memplugin.model.fit import (
-    MICROBATCHES,
-    RECOMPUTED,
-    Knobs,
-    LargestValue,
-    OfTorch,
-    Outcome,
-    Tried,
-    dumped_files,
-)
+from tb_memplugin.model.fit import MICROBATCHES, RECOMPUTED, Knobs, LargestValue, OfTorch, Outcome, Tried, dumped_files
 from tb_memplugin.model.fit_plan import batch_knob
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file

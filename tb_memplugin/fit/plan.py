@@ -12,8 +12,8 @@ from typing import Any
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.advice import pieces_of
+from tb_memplugin.fit.compile_task import MAIN
 from tb_memplugin.fit.knobs import parse_changes
-from tb_memplugin.fit.script.call import MAIN
 from tb_memplugin.fit.sweep import Row, Sweep
 from tb_memplugin.model.fit import MICROBATCHES, RECOMPUTED, Knobs, Outcome
 from tb_memplugin.model.fit_plan import RECOMPUTATION, Planned, batch_knob, is_of_device, plan

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves, tree_map
 
 LOWER_PRECISION = frozenset(
     """__matmul__ __rmatmul__ matmul addbmm addmm addmv addr baddbmm bmm chain_matmul linalg_multi_dot multi_dot conv1d
@@ -73,7 +74,7 @@ def autocast_arguments(cache: AutocastCache, name: str, args: Any, kwargs: Any) 
         if kwargs.get("dtype") is None and not any(isinstance(one, torch.dtype) for one in args):
             return args, {**kwargs, "dtype": torch.float32}
     if name in WIDEST:
-        types = {one.dtype for one in _castable((args, kwargs))}
+        types = {one.dtype for one in tree_leaves((args, kwargs)) if _is_castable(one)}
         if len(types) > 1 and torch.float32 in types:
             return _cast_all(cache, (args, kwargs), torch.float32)
     return args, kwargs
@@ -83,19 +84,8 @@ def _is_castable(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.is_meta and value.dtype in (torch.float32, *HALVES)
 
 
-def _castable(values: Any) -> list[torch.Tensor]:
-    if isinstance(values, (list, tuple)):
-        return [found for value in values for found in _castable(value)]
-    if isinstance(values, dict):
-        return _castable(list(values.values()))
-    return [values] if _is_castable(values) else []
-
-
 def _cast_all(cache: AutocastCache, values: Any, dtype: torch.dtype) -> Any:
-    if _is_castable(values):
-        return values if values.dtype == dtype else cache.cast(values, dtype)
-    if isinstance(values, (list, tuple)):
-        return type(values)(_cast_all(cache, value, dtype) for value in values)
-    if isinstance(values, dict):
-        return {name: _cast_all(cache, value, dtype) for name, value in values.items()}
-    return values
+    def cast(value: Any) -> Any:
+        return cache.cast(value, dtype) if _is_castable(value) and value.dtype != dtype else value
+
+    return tree_map(cast, values)

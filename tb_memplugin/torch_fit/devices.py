@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -79,22 +79,18 @@ class PretendedGpu(TorchFunctionMode):  # type: ignore[misc]
         """Return whether a value is a tensor on the GPU."""
         return isinstance(value, torch.Tensor) and self.tracker.place_of(value) == CUDA
 
-    def active(self) -> Any:
-        """Return a context in which functions are intercepted, for code that is called while one is handled."""
-        return _Again(self) if self.is_handling else nullcontext()
-
-
-class _Again:
-    def __init__(self, mode: PretendedGpu) -> None:
-        self.mode = mode
-
-    def __enter__(self) -> None:
-        self.mode.is_handling = False
-        self.mode.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        self.mode.__exit__(*error)
-        self.mode.is_handling = True
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Have functions intercepted in a block, also in code that is called while one is handled."""
+        if not self.is_handling:
+            yield
+            return
+        self.is_handling = False
+        try:
+            with self:
+                yield
+        finally:
+            self.is_handling = True
 
 
 def _to(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -151,10 +147,6 @@ def _tensor(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) ->
     return made.requires_grad_() if kwargs.get("requires_grad") else made
 
 
-def _itself(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    return args[0]
-
-
 def _cross_entropy(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """Compute in the type of the logits: only the second half is in autocast's list."""
     smoothing = kwargs.get("label_smoothing", 0.0)
@@ -178,8 +170,9 @@ def _record_stream(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, A
 
 
 HANDLERS: dict[str, CudaFunction] = {
-    "to": _to, "cuda": _cuda, "cpu": _cpu, "numpy": _numpy, "tolist": _numpy, "pin_memory": _itself,
+    "to": _to, "cuda": _cuda, "cpu": _cpu, "numpy": _numpy, "tolist": _numpy,
     "cross_entropy_loss": _cross_entropy, "tensor": _tensor, "as_tensor": _tensor,
+    "pin_memory": lambda mode, func, args, kwargs: args[0],
     "is_pinned": lambda mode, func, args, kwargs: False,
     "get_device": lambda mode, func, args, kwargs: mode.gpu.index if mode.is_on_gpu(args[0]) else -1,
     "record_stream": _record_stream,
@@ -204,10 +197,6 @@ def _nothing(*args: object, **kwargs: object) -> None:
     pass
 
 
-def _zero(*args: object, **kwargs: object) -> int:
-    return 0
-
-
 def cuda_functions(
     mode: PretendedGpu, count: int, name: str, capability: tuple[int, int], memory: int, multiprocessors: int
 ) -> dict[str, Any]:
@@ -227,18 +216,16 @@ def cuda_functions(
         "current_device_idx": mode.gpu.index, "memory_stats": {}, "is_current_stream_capturing": False,
         "_snapshot": {"segments": [], "device_traces": []},
         "initial_seed": 0, "get_rng_state": state, "get_rng_state_all": [state],
+        "memory_allocated": 0, "max_memory_allocated": 0, "memory_reserved": 0, "max_memory_reserved": 0,
     }  # fmt: skip
     functions: dict[str, Any] = {key: (lambda *args, _value=value, **kwargs: _value) for key, value in values.items()}
-    for key in ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"):
-        functions[key] = _zero
-    for key in (
+    quiet = (
         *("init", "_lazy_init", "synchronize", "empty_cache", "ipc_collect", "manual_seed", "manual_seed_all"),
         *("set_device", "set_device_index", "set_device_idx", "set_rng_state", "set_rng_state_all", "seed", "seed_all"),
         *("reset_peak_memory_stats", "reset_accumulated_memory_stats", "set_per_process_memory_fraction", "_lazy_call"),
         *("_record_memory_history", "_dump_snapshot"),  # a trace is a snapshot itself
-    ):
-        functions[key] = _nothing
-    return functions | stream_functions(mode.tracker.log, mode.gpu)
+    )
+    return functions | dict.fromkeys(quiet, _nothing) | stream_functions(mode.tracker.log, mode.gpu)
 
 
 @contextmanager
@@ -250,9 +237,8 @@ def pretended_gpu(mode: PretendedGpu, functions: dict[str, Any]) -> Iterator[Non
             stack.enter_context(patch.object(fake_tensor.FakeTensorMode, "avoid_device_init", True))
             stack.enter_context(patch.object(fake_tensor, "init_gpu_context", _nothing))
             torch._C._ensureCUDADeviceGuardSet()  # fake tensors of DTensor and of the compiler need no driver
-        accelerator = getattr(torch, "accelerator", None)  # since PyTorch 2.6
         for name, value in functions.items():
-            for module in (torch.cuda, torch.cuda.memory, accelerator):
+            for module in (torch.cuda, torch.cuda.memory, torch.accelerator):
                 if hasattr(module, name):
                     stack.enter_context(patch.object(module, name, value))
         for name in ("Stream", "Event"):
@@ -329,16 +315,15 @@ def _resizing(mode: PretendedGpu) -> CudaFunction:
 def _hooks_on(mode: PretendedGpu, push: CudaFunction) -> CudaFunction:
     """Return a function that begins hooks on saved tensors, and intercepts the functions that these call."""
 
+    def intercepted(hook: CudaFunction) -> CudaFunction:
+        def call(value: Any) -> Any:
+            with mode.active():
+                return hook(value)
+
+        return call
+
     def push_hooks(pack: CudaFunction, unpack: CudaFunction) -> None:
-        def packing(tensor: Any) -> Any:
-            with mode.active():
-                return pack(tensor)
-
-        def unpacking(packed: Any) -> Any:
-            with mode.active():
-                return unpack(packed)
-
-        push(packing, unpacking)
+        push(intercepted(pack), intercepted(unpack))
         mode.tracker.saved.hooks += 1
 
     return push_hooks

@@ -6,6 +6,7 @@ import sys
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -200,10 +201,7 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
         """Return whether a tensor is made of a size given by numbers, too large to be made for real."""
         if "device" not in kwargs or not args or not isinstance(args[0], (list, tuple)):
             return False
-        count = 1
-        for size in args[0]:
-            count *= size if isinstance(size, int) else 1
-        return count > MAX_REAL
+        return prod(size for size in args[0] if isinstance(size, int)) > MAX_REAL
 
     def _note(self, made: Any, place: str, operator: str) -> None:
         """Log the storages that an operation made."""

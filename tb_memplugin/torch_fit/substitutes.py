@@ -44,12 +44,8 @@ def _attention(mode: Any, func: Any, args: Any, kwargs: Any) -> Any:
     heads = query.shape[-3] == key.shape[-3] == value.shape[-3] if same else False
     if same and mask is None and query.dtype in HALVES and head <= FLASH_HEAD and (heads or grouped):
         return _flash(query, key, value, dropout, is_causal, scale)
-    if (
-        same
-        and heads
-        and query.dtype in (torch.float32, *HALVES)
-        and head % (4 if query.dtype == torch.float32 else 8) == 0
-    ):
+    is_aligned = head % (4 if query.dtype == torch.float32 else 8) == 0
+    if same and heads and query.dtype in (torch.float32, *HALVES) and is_aligned:
         return _efficient(query, key, value, mask, dropout, is_causal, scale)
     mode.tracker.assumptions.note("Attention runs unfused where its shapes, types or mask require that")
     attend = aten._scaled_dot_product_attention_math

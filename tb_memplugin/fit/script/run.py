@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.fit.compile_task import ScriptCall
 from tb_memplugin.fit.knobs import Changes
-from tb_memplugin.fit.script.call import ScriptCall
 from tb_memplugin.fit.script.chosen_step import ChosenStep, ScriptEnded
 from tb_memplugin.fit.script.fake_input import parse_fake
 from tb_memplugin.fit.script.isolation import Isolation
