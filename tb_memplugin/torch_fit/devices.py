@@ -244,21 +244,21 @@ def pretended_gpu(mode: PretendedGpu, functions: dict[str, Any]) -> Iterator[Non
         for name in ("Stream", "Event"):
             stack.enter_context(patch.object(torch, name, functions[name]))
         stack.enter_context(patch.object(torch._C, "_get_accelerator", functions["current_accelerator"]))
-        stack.enter_context(patch.object(torch._tensor_str, "_str", _str(mode)))
         for module in (torch, torch.nn.functional, torch.functional, torch._tensor, torch.nn.init, torch.autograd):
             for name in CHECKS:
                 if hasattr(module, name):
                     stack.enter_context(patch.object(module, name, _never))
-        stack.enter_context(patch.object(torch, "clear_autocast_cache", _clearing(mode)))
         stack.enter_context(patch.object(torch, "Generator", _Generator))
-        stack.enter_context(patch.object(torch.nn.Parameter, "__new__", _parameter(mode, torch.nn.Parameter.__new__)))
-        stack.enter_context(patch.object(torch.UntypedStorage, "resize_", _resizing(mode)))
-        for name, counted in (("_push", _hooks_on), ("_pop", _hooks_off)):
-            function = f"{name}_saved_tensors_default_hooks"
-            counting = counted(mode, getattr(torch._C._autograd, function))
-            stack.enter_context(patch.object(torch._C._autograd, function, counting))
-        context = torch.autograd.function.FunctionCtx
-        stack.enter_context(patch.object(context, "save_for_backward", _saving(mode, context.save_for_backward)))
+        for owner, name, change in (
+            (torch._tensor_str, "_str", _str),
+            (torch, "clear_autocast_cache", _clear_autocast_cache),
+            (torch.nn.Parameter, "__new__", _make_parameter),
+            (torch.UntypedStorage, "resize_", _resize),
+            (torch._C._autograd, "_push_saved_tensors_default_hooks", _push_hooks),
+            (torch._C._autograd, "_pop_saved_tensors_default_hooks", _pop_hooks),
+            (torch.autograd.function.FunctionCtx, "save_for_backward", _save_for_backward),
+        ):
+            stack.enter_context(patch.object(owner, name, _changed(mode, getattr(owner, name), change)))
         stack.enter_context(triton_kernels(mode.tracker.assumptions))
         stack.enter_context(compiling(mode, functions))
         stack.enter_context(mode.tracker)
@@ -273,47 +273,44 @@ class _Generator(torch._C.Generator):  # type: ignore[misc]
         return super().__new__(cls, CPU)
 
 
-def _parameter(mode: PretendedGpu, make: CudaFunction) -> CudaFunction:
-    """Return a constructor of parameters that keeps their shape only, so that they can move between devices."""
+def _changed(mode: PretendedGpu, function: CudaFunction, change: CudaFunction) -> CudaFunction:
+    """Return what takes the place of a function, as which a change is called with it."""
 
-    def __new__(cls: Any, data: Any = None, requires_grad: bool = True) -> Any:
-        with torch._C.DisableTorchFunction():
-            if data is not None and not data.is_meta:
-                with mode.placing(CPU):
-                    data = torch.empty_like(data, device=META)
-            elif data is not None:
-                mode.tracker.note_parameter(data)
-            return make(cls, data, requires_grad)
+    def call(*args: Any, **options: Any) -> Any:
+        return change(mode, function, *args, **options)
 
-    return __new__
+    return call
 
 
-def _str(mode: PretendedGpu) -> CudaFunction:
-    of_values = torch._tensor_str._str
-
-    def text(tensor: Any, **options: object) -> str:
-        with torch._C.DisableTorchFunction():
-            if not tensor.is_meta:
-                return str(of_values(tensor, **options))
-        device = f"device='{_device(mode, tensor)}'"
-        return f"tensor(..., {device}, size={tuple(tensor.shape)}, dtype={tensor.dtype})"
-
-    return text
-
-
-def _resizing(mode: PretendedGpu) -> CudaFunction:
-    resize = torch.UntypedStorage.resize_
-
-    def resize_(self: Any, size: int) -> Any:
-        if not asks_for_shapes():
-            mode.tracker.resize(self, size)
-        return resize(self, size)
-
-    return resize_
+def _make_parameter(
+    mode: PretendedGpu, make: CudaFunction, cls: Any, data: Any = None, requires_grad: bool = True
+) -> Any:
+    """Make a parameter that keeps its shape only, so that it can move between devices."""
+    with torch._C.DisableTorchFunction():
+        if data is not None and not data.is_meta:
+            with mode.placing(CPU):
+                data = torch.empty_like(data, device=META)
+        elif data is not None:
+            mode.tracker.note_parameter(data)
+        return make(cls, data, requires_grad)
 
 
-def _hooks_on(mode: PretendedGpu, push: CudaFunction) -> CudaFunction:
-    """Return a function that begins hooks on saved tensors, and intercepts the functions that these call."""
+def _str(mode: PretendedGpu, of_values: CudaFunction, tensor: Any, **options: object) -> str:
+    with torch._C.DisableTorchFunction():
+        if not tensor.is_meta:
+            return str(of_values(tensor, **options))
+    device = f"device='{_device(mode, tensor)}'"
+    return f"tensor(..., {device}, size={tuple(tensor.shape)}, dtype={tensor.dtype})"
+
+
+def _resize(mode: PretendedGpu, resize: CudaFunction, storage: Any, size: int) -> Any:
+    if not asks_for_shapes():
+        mode.tracker.resize(storage, size)
+    return resize(storage, size)
+
+
+def _push_hooks(mode: PretendedGpu, push: CudaFunction, *hooks: CudaFunction) -> None:
+    """Begin hooks on saved tensors, and intercept the functions that these call."""
 
     def intercepted(hook: CudaFunction) -> CudaFunction:
         def call(value: Any) -> Any:
@@ -322,32 +319,20 @@ def _hooks_on(mode: PretendedGpu, push: CudaFunction) -> CudaFunction:
 
         return call
 
-    def push_hooks(pack: CudaFunction, unpack: CudaFunction) -> None:
-        push(intercepted(pack), intercepted(unpack))
-        mode.tracker.saved.hooks += 1
-
-    return push_hooks
+    push(*map(intercepted, hooks))
+    mode.tracker.saved.hooks += 1
 
 
-def _hooks_off(mode: PretendedGpu, pop: CudaFunction) -> CudaFunction:
-    def pop_hooks() -> None:
-        pop()
-        mode.tracker.saved.hooks -= 1
-
-    return pop_hooks
+def _pop_hooks(mode: PretendedGpu, pop: CudaFunction) -> None:
+    pop()
+    mode.tracker.saved.hooks -= 1
 
 
-def _saving(mode: PretendedGpu, save: CudaFunction) -> CudaFunction:
-    def save_for_backward(self: Any, *tensors: Any) -> None:
-        mode.tracker.saved.add_by_hand(tensors)
-        save(self, *tensors)
-
-    return save_for_backward
+def _save_for_backward(mode: PretendedGpu, save: CudaFunction, context: Any, *tensors: Any) -> None:
+    mode.tracker.saved.add_by_hand(tensors)
+    save(context, *tensors)
 
 
-def _clearing(mode: PretendedGpu) -> CudaFunction:
-    def clear_autocast_cache() -> None:
-        with mode.tracker.saved.ending_elsewhere():
-            mode.cache.casts.clear()
-
-    return clear_autocast_cache
+def _clear_autocast_cache(mode: PretendedGpu, clear: CudaFunction) -> None:
+    with mode.tracker.saved.ending_elsewhere():
+        mode.cache.casts.clear()

@@ -26,7 +26,7 @@ from tb_memplugin.fit.knobs import Changes, parse_changes
 from tb_memplugin.fit.process import end_with_parent
 from tb_memplugin.fit.script.run import run_script
 from tb_memplugin.fit.step.dumped_program import DumpedProgram
-from tb_memplugin.fit.step.lowering import devices_used, lower_step, tokens_of
+from tb_memplugin.fit.step.lowering import lower_step, lowered_for, tokens_of
 from tb_memplugin.fit.step.rematerialization import watched_checkpoints
 from tb_memplugin.fit.step.step_file import load_step
 from tb_memplugin.model.accelerators import TPUS
@@ -142,9 +142,8 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
     with watched_checkpoints(changes.remat) as checkpoints:
         if request["script"]:
             place, call = request["step"].rpartition(":")[0], ScriptCall(**request["script"])
-            found = run_script(place, call, changes, devices, target, folder)
-            lowered, of_script = found.program, {"beside": found.beside_bytes, "others": found.others}
-            _write(folder, CAVEATS, {"caveats": found.caveats, **of_script})
+            lowered, caveats, of_script = run_script(place, call, changes, devices, target, folder)
+            _write(folder, CAVEATS, {"caveats": caveats, **of_script})
         elif dumped_files(request["step"]):
             lowered = DumpedProgram(request["step"], devices, changes)
         else:
@@ -155,7 +154,7 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
     _write(folder, VERSIONS, of_packages)  # again: the step may have deleted the folder
     policies = checkpoints.policies_to_try(on_host=target.platform == "tpu")
     of_step = {"tokens": tokens_of(lowered, changes.knobs), "policies": policies}
-    _write(folder, KEY, {"key": key, "inputs": inputs, "devices": devices_used(lowered), **of_step})
+    _write(folder, KEY, {"key": key, "inputs": inputs, "devices": len(lowered_for(lowered)), **of_step})
     if not (request["cache"] and Cache(Path(request["cache"])).has(key)):
         refused = _compile(lowered, {**options, "xla_dump_to": str(Path(folder, DUMP))}, request)
         _write(folder, REFUSED, {"text": refused})

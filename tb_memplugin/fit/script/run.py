@@ -7,7 +7,6 @@ import runpy
 import sys
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,22 +28,13 @@ OF_JAX = ("jax", "jaxlib", "tb_memplugin")  # packages that see the fake devices
 SHOWN = 5  # other large functions
 
 
-@dataclass(frozen=True)
-class RunScript:
-    """The step of a script, lowered for a target, and facts about it."""
-
-    program: ScriptProgram
-    caveats: list[str]
-    beside_bytes: int  # of one device, in arrays that the script keeps while the step runs
-    others: dict[str, int]  # what other functions need of a device at least, by their names
-
-
 def run_script(
     place: str, call: ScriptCall, changes: Changes, devices: Sequence[Any], target: Target, own: str
-) -> RunScript:
+) -> tuple[ScriptProgram, list[str], dict[str, Any]]:
     """Run a script, a file or a module, until its step is found. InputError where it has none.
 
-    `changes` contain its knobs, with their values.
+    `changes` contain its knobs, with their values. Return the step, lowered for the target, its caveats, and bytes of
+    one device: of arrays that the script keeps `beside` the step, and what each of the `others` needs at least.
     """
     import jax
 
@@ -88,7 +78,7 @@ def run_script(
         )
     others = {jit.name: jit.needed_bytes for jit in sorted(chosen.others(), key=lambda jit: jit.needed_bytes)}
     caveats = [*_facts(chosen.jit, chosen, end), *isolation.tried()]
-    return RunScript(chosen.program, caveats, chosen.beside_bytes, others)
+    return chosen.program, caveats, {"beside": chosen.beside_bytes, "others": others}
 
 
 def _always(fake: Callable[..., Any]) -> Replacing:

@@ -169,12 +169,7 @@ def _placed(leaf: Any) -> Any:
 
 def _is_on(lowered: Any, devices: list[Any]) -> bool:
     """Return whether a lowered function is for devices of the target, or its devices are unknown."""
-    return set(_devices(lowered)) <= set(devices)
-
-
-def devices_used(lowered: Any) -> int:
-    """Return the number of devices that a lowered function is for; 0 where it is unknown."""
-    return len(_devices(lowered))
+    return set(lowered_for(lowered)) <= set(devices)
 
 
 def tokens_of(lowered: Any, knobs: Mapping[str, Any]) -> int:
@@ -199,7 +194,8 @@ def tokens_of(lowered: Any, knobs: Mapping[str, Any]) -> int:
     return int(max(sizes, default=0))
 
 
-def _devices(lowered: Any) -> tuple[Any, ...]:
+def lowered_for(lowered: Any) -> tuple[Any, ...]:
+    """Return the devices that a lowered function is for; none where they are unknown."""
     inner = getattr(getattr(lowered, "lowered", lowered), "_lowering", None)  # in wrappers of Flax and Equinox
     return tuple(getattr(inner, "_device_list", None) or ())
 
