@@ -97,11 +97,10 @@ class Sweep:
 
     def __post_init__(self) -> None:
         if len([one for one in self.varied if one.searched]) > 1:
-            raise InputError(
-                "Two ranges", ", ".join(one.name for one in self.varied), "search one knob, and list others"
-            )
-        names = [name for name, _ in self.fixed] + [one.name for one in self.varied]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
+            names = ", ".join(one.name for one in self.varied)
+            raise InputError("Two ranges", names, "search one knob, and list others")
+        given = [name for name, _ in self.fixed] + [one.name for one in self.varied]
+        if twice := sorted({name for name in given if given.count(name) > 1}):
             raise InputError("A knob given twice", ", ".join(twice), "give each knob once")
 
     @property

@@ -1,7 +1,5 @@
 """Assumptions of a trace, where a GPU would decide: a sentence and bytes for each."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """PyTorch's caching allocator on CUDA, replayed: blocks of segments, with what it reserves from the device."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Callable
@@ -24,12 +22,12 @@ class Block:
 
     address: int
     size: int
-    segment: Segment
+    segment: "Segment"
     requested: int = 0
     stack: int = -1
     is_free: bool = True
-    before: Block | None = None
-    after: Block | None = None
+    before: "Block | None" = None
+    after: "Block | None" = None
 
 
 @dataclass(eq=False)

@@ -1,7 +1,5 @@
 """A GPU that is not there: tensors say that they are on `cuda`, and functions act as on CUDA, without memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
@@ -14,12 +12,11 @@ import torch.nn.functional
 from torch._subclasses import fake_tensor
 from torch.overrides import TorchFunctionMode
 
-from tb_memplugin.torch_fit.autocast import AutocastCache, autocast_arguments
+from tb_memplugin.torch_fit.as_on_cuda import SUBSTITUTES, AutocastCache, autocast_arguments
 from tb_memplugin.torch_fit.compiled import compiling, know_functions
-from tb_memplugin.torch_fit.custom_kernels import triton_kernels
+from tb_memplugin.torch_fit.operators import triton_kernels
 from tb_memplugin.torch_fit.storages import CPU, CUDA, META, StorageTracker, asks_for_shapes
 from tb_memplugin.torch_fit.streams import CudaFunction, stream_functions
-from tb_memplugin.torch_fit.substitutes import SUBSTITUTES
 
 CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
@@ -68,8 +65,7 @@ class PretendedGpu(TorchFunctionMode):  # type: ignore[misc]
         kind = torch.device(device).type
         tracker = self.tracker
         before = tracker.place, tracker.forced
-        tracker.place = kind
-        tracker.forced = kind
+        tracker.place = tracker.forced = kind
         try:
             yield torch.device(CPU if kind == CPU else META)
         finally:
@@ -100,7 +96,7 @@ def _to(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any
     kwargs = {key: value for key, value in kwargs.items() if key not in ("copy", "non_blocking")}
     other = rest[0] if rest and isinstance(rest[0], torch.Tensor) else kwargs.pop("other", None)
     if other is not None:
-        return _move(mode, tensor, _device(mode, other), other.dtype, copy, None)
+        return _move(mode, tensor, _device(mode, other), other.dtype, copy)
     found = [one for one in (*rest, *kwargs.values()) if one is not None and not isinstance(one, bool)]
     dtype = next((one for one in found if isinstance(one, torch.dtype)), None)
     layout = next((one for one in found if isinstance(one, torch.memory_format)), None)
@@ -108,7 +104,9 @@ def _to(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any
     return _move(mode, tensor, None if device is None else torch.device(device), dtype, copy, layout)
 
 
-def _move(mode: PretendedGpu, tensor: Any, device: Any, dtype: Any, copy: bool, layout: Any) -> Any:
+def _move(
+    mode: PretendedGpu, tensor: Any, device: Any, dtype: Any = None, copy: bool = False, layout: Any = None
+) -> Any:
     place = mode.tracker.place_of(tensor)
     wanted = place if device is None else device.type
     options = {} if layout is None else {"memory_format": layout}
@@ -116,14 +114,6 @@ def _move(mode: PretendedGpu, tensor: Any, device: Any, dtype: Any, copy: bool, 
         return tensor.to(dtype=dtype or tensor.dtype, copy=copy, **options)
     with mode.placing(wanted):
         return tensor.to(device=META, dtype=dtype or tensor.dtype, copy=True, **options)
-
-
-def _cuda(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    return _move(mode, args[0], mode.gpu, None, False, kwargs.get("memory_format"))
-
-
-def _cpu(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    return _move(mode, args[0], torch.device(CPU), None, False, kwargs.get("memory_format"))
 
 
 def _device(mode: PretendedGpu, tensor: Any) -> torch.device:
@@ -143,7 +133,7 @@ def _tensor(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) ->
     options = {name: value for name, value in kwargs.items() if name not in ("device", "requires_grad", "pin_memory")}
     if kwargs.get("device") is None or any(isinstance(one, torch.Tensor) for one in (*args, kwargs.get("data"))):
         return mode.call(func, args, kwargs)
-    made = _move(mode, func(*args, **options), torch.device(kwargs["device"]), None, False, None)
+    made = _move(mode, func(*args, **options), torch.device(kwargs["device"]))
     return made.requires_grad_() if kwargs.get("requires_grad") else made
 
 
@@ -170,8 +160,10 @@ def _record_stream(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, A
 
 
 HANDLERS: dict[str, CudaFunction] = {
-    "to": _to, "cuda": _cuda, "cpu": _cpu, "numpy": _numpy, "tolist": _numpy,
+    "to": _to, "numpy": _numpy, "tolist": _numpy,
     "cross_entropy_loss": _cross_entropy, "tensor": _tensor, "as_tensor": _tensor,
+    "cuda": lambda mode, func, args, kwargs: _move(mode, args[0], mode.gpu, layout=kwargs.get("memory_format")),
+    "cpu": lambda mode, func, args, kwargs: _move(mode, args[0], torch.device(CPU), layout=kwargs.get("memory_format")),
     "pin_memory": lambda mode, func, args, kwargs: args[0],
     "is_pinned": lambda mode, func, args, kwargs: False,
     "get_device": lambda mode, func, args, kwargs: mode.gpu.index if mode.is_on_gpu(args[0]) else -1,

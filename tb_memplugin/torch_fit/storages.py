@@ -1,7 +1,5 @@
 """Storages of a program that runs on tensors without memory: when each is made and freed, and by which code."""
 
-from __future__ import annotations
-
 import sys
 import weakref
 from collections.abc import Sequence
@@ -15,9 +13,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tb_memplugin.torch_fit.assumptions import Assumptions
-from tb_memplugin.torch_fit.custom_kernels import run_without_values, without_shapes
-from tb_memplugin.torch_fit.data_dependent import DATA_DEPENDENT
 from tb_memplugin.torch_fit.known_values import KnownValues, tensors_in
+from tb_memplugin.torch_fit.operators import DATA_DEPENDENT, run_without_values, without_shapes
 from tb_memplugin.torch_fit.saved_tensors import SavedTensors
 from tb_memplugin.torch_fit.workspaces import Workspaces
 

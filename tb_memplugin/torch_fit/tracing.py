@@ -1,7 +1,5 @@
 """Tracing a program without a GPU, and what its allocator would have done, as a memory snapshot of PyTorch."""
 
-from __future__ import annotations
-
 import gc
 import os
 import pickle

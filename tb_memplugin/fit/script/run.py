@@ -73,9 +73,8 @@ def run_script(
         raise _no_step(place, call, chosen, end, isolation)
     if unused := replaced.unused & set(fakes):
         names = ", ".join(sorted(unused))
-        raise InputError(
-            "The script has no such function", names, "name it as MODULE.FUNCTION, or FUNCTION of the script"
-        )
+        text = "name it as MODULE.FUNCTION, or FUNCTION of the script"
+        raise InputError("The script has no such function", names, text)
     others = {jit.name: jit.needed_bytes for jit in sorted(chosen.others(), key=lambda jit: jit.needed_bytes)}
     caveats = [*_facts(chosen.jit, chosen, end), *isolation.tried()]
     return chosen.program, caveats, {"beside": chosen.beside_bytes, "others": others}
@@ -158,9 +157,8 @@ def _facts(step: CalledJit, chosen: ChosenStep, end: BaseException | None) -> li
     elif end is not None or step.calls < 2:
         found.append("The script ended before its step was called again")
     if not step.updates:
-        found.append(
-            "The step returns no new values of what it takes: if it is an evaluation, name the step with --jit"
-        )
+        text = "The step returns no new values of what it takes: if it is an evaluation, name the step with --jit"
+        found.append(text)
     return found
 
 
@@ -178,9 +176,8 @@ def _no_step(
         text = f"The script ended with status {end.code} before its step" if isinstance(end.code, int) else end.code
         return InputError(text, name, "check its command line, after `--`")
     if isinstance(end, ModuleNotFoundError):
-        return InputError(
-            f"The script imports {end.name}, which is not installed", name, f"pip install {end.name}{others}"
-        )
+        text = f"The script imports {end.name}, which is not installed"
+        return InputError(text, name, f"pip install {end.name}{others}")
     if isinstance(end, FileNotFoundError):
         text = f"give it that file, or let --fake-input return data in its place{others}"
         return InputError(f"The script reads {end.filename}, which is missing", name, text)
