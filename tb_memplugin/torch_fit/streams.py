@@ -35,7 +35,7 @@ class Nothing:
 
 def stream_functions(log: MemoryLog, gpu: torch.device) -> dict[str, Any]:
     """Return torch.cuda's types and functions of streams and events, which set the current stream of a log."""
-    known: "dict[int, Stream]" = {}
+    known: dict[int, Nothing] = {}
 
     class Stream(Nothing):
         def __init__(self, *args: object, **kwargs: object) -> None:
