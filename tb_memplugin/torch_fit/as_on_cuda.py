@@ -1,7 +1,7 @@
-"""Functions as CUDA runs them on tensors that are not there: with autocast, and its kernels of dropout and attention.
+"""Functions as on CUDA: autocast, for tensors that the dispatcher would not cast, and CUDA's own kernels.
 
-The dispatcher would not cast such tensors. The lists are those of PyTorch's Autocast Op Reference. The kernels are
-called for what they save for the backward pass.
+The lists are those of PyTorch's Autocast Op Reference. The kernels are those of dropout and attention, with what they
+save for the backward pass.
 """
 
 from collections.abc import Callable
