@@ -16,10 +16,9 @@ from tb_memplugin.commands.terminal import complain, print_answer
 from tb_memplugin.commands.terminal import show as print_text
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.advice import USUAL_PIECES, try_answers
-from tb_memplugin.fit.compile_task import Limits
+from tb_memplugin.fit.compile_task import MAIN, Limits, ScriptCall, is_script
 from tb_memplugin.fit.compiling import compiler
 from tb_memplugin.fit.knobs import parse_fixed, parse_varied
-from tb_memplugin.fit.script.call import MAIN, ScriptCall, is_script
 from tb_memplugin.fit.step.step_file import FoundStep, find_step
 from tb_memplugin.fit.sweep import Sweep, choices_of
 from tb_memplugin.model.fit import LargestValue, Tried

@@ -14,16 +14,7 @@ from tb_memplugin.fit.compiling.compiling import programs_of
 from tb_memplugin.fit.knobs import parse_changes
 from tb_memplugin.fit.search import Search
 from tb_memplugin.fit.sweep import Sweep
-from tb_memplugin.model.fit import (
-    MICROBATCHES,
-    RECOMPUTED,
-    Knobs,
-    LargestValue,
-    OfTorch,
-    Outcome,
-    Tried,
-    dumped_files,
-)
+from tb_memplugin.model.fit import MICROBATCHES, RECOMPUTED, Knobs, LargestValue, OfTorch, Outcome, Tried, dumped_files
 from tb_memplugin.model.fit_plan import batch_knob
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
@@ -168,12 +159,10 @@ class Trial:
         return search.largest_from(number, max(guess, number + 1))
 
 
-# Options that trade time for memory, tried where nothing fits. With this one, libtpu 0.0.52 repeats other instructions:
-# of six programs for v5e that were far too large, four reserved 11, 12, 24 and 55 % less, and two the same. The
-# largest batch of four others, which fit with a smaller one, stayed the same.
-OPTIONS: Mapping[str, Mapping[str, str]] = {
-    "tpu": {"Let the compiler choose otherwise what to recompute": "option:xla_tpu_rematerialization_algo=2"},
-}
+# An option that trades time for memory, tried on TPU where nothing fits. With it, libtpu 0.0.52 repeats other
+# instructions: of six programs for v5e that were far too large, four reserved 11, 12, 24 and 55 % less, and two the
+# same. The largest batch of four others, which fit with a smaller one, stayed the same.
+RECOMPUTATION_OPTION = "option:xla_tpu_rematerialization_algo=2"
 
 
 def pieces_of(outcome: Outcome, logdir: Path, defaults: Mapping[str, Any]) -> list[AdviceToTry]:
@@ -187,8 +176,10 @@ def pieces_of(outcome: Outcome, logdir: Path, defaults: Mapping[str, Any]) -> li
     has_source = not dumped_files(outcome.candidate.step)
     pieces = [_piece(advice, values, has_source) for advice in advise(program)]
     target = parse_target(outcome.candidate.target)
-    options = {} if outcome.fits or target is None else OPTIONS.get(target.platform, {})
-    return [*pieces, *(AdviceToTry(title, 0, (change,)) for title, change in options.items())]
+    if not outcome.fits and target is not None and target.platform == "tpu":
+        title = "Let the compiler choose otherwise what to recompute"
+        pieces.append(AdviceToTry(title, 0, (RECOMPUTATION_OPTION,)))
+    return pieces
 
 
 def _program(outcome: Outcome, logdir: Path) -> Recording | None:
@@ -242,16 +233,15 @@ USUAL_PIECES = 3  # expected number of pieces per answer, for the bar of progres
 
 def try_answers(sweep: Sweep, found: Sequence[LargestValue]) -> list[Tried]:
     """Try the advice about each answer; return the results."""
-    return [one for answer in found for one in _try_answer(sweep, answer)]
-
-
-def _try_answer(sweep: Sweep, answer: LargestValue) -> list[Tried]:
-    target = parse_target(answer.target)
-    assert target is not None
-    values = sweep.searched.numbers if sweep.searched is not None else ()
-    pieces = pieces_of(answer.last, sweep.folder, sweep.defaults)
-    trial = Trial(answer, values, partial(sweep.compile_candidate, target), _known(sweep, answer), target.devices)
-    return trial.run(pieces, MAX_THREADS)
+    tried, values = list[Tried](), sweep.searched.numbers if sweep.searched is not None else ()
+    for answer in found:
+        target = parse_target(answer.target)
+        assert target is not None
+        pieces = pieces_of(answer.last, sweep.folder, sweep.defaults)
+        compile_there = partial(sweep.compile_candidate, target)
+        trial = Trial(answer, values, compile_there, _known(sweep, answer), target.devices)
+        tried += trial.run(pieces, MAX_THREADS)
+    return tried
 
 
 def _known(sweep: Sweep, answer: LargestValue) -> dict[int, int]:

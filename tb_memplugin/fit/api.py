@@ -6,28 +6,23 @@ fit.largest(step, on="v5e:4x4", vary={"batch": (1, 1024), "remat": ["none", "ful
 fit.compile(step, on="v5e:4x4", batch=48)
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.compile_task import Limits
 from tb_memplugin.fit.knobs import Varied, parse_varied
 from tb_memplugin.fit.step.step_file import find_step
-from tb_memplugin.model.fit import LargestValue
+from tb_memplugin.model.fit import Knob, LargestValue, Outcome
 from tb_memplugin.model.kinds import COMPILE_SECONDS
 from tb_memplugin.sizes import parse_size
 
-if TYPE_CHECKING:
-    from tb_memplugin.model.fit import Knob, Outcome
-
-    Step = str | Callable[..., Any]
-    Values = Sequence[Knob] | range | tuple[int, ...] | None
+Step = str | Callable[..., Any]
+Values = Sequence[Knob] | range | tuple[int, ...] | None
 
 
 class LargestValues(list[LargestValue]):

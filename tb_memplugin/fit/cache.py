@@ -99,10 +99,8 @@ def _installed() -> list[str]:
     """Return the names of installed packages, which contain their versions."""
     found = []
     for folder in installed_folders():
-        try:
+        with suppress(OSError):
             found += [name for name in os.listdir(folder) if name.endswith((".dist-info", ".egg-info"))]
-        except OSError:
-            continue
     return sorted(found)
 
 

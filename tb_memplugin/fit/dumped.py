@@ -46,9 +46,8 @@ def _target(recording: Recording) -> Target:
     target = next((one for one in sizes if one.devices >= devices), None)
     if target is None:
         unknown = found[0].name if found is not None else "no file beside the program names its chip"
-        raise InputError(
-            f"No target to compile for ({unknown}, {counted(devices, 'device')})", recording.source, USE_CODE
-        )
+        text = f"No target to compile for ({unknown}, {counted(devices, 'device')})"
+        raise InputError(text, recording.source, USE_CODE)
     return target
 
 

@@ -71,9 +71,10 @@ class Recorder:
         for module in list(sys.modules.values()):
             if isinstance(file := getattr(module, "__file__", None), str):
                 self._note_file(file)
-        if not self._is_known or any(map(self._is_newer, self._files)):
-            return None
-        if sum(map(_size, self._files)) > MAX_BYTES:
+        found = [status for status in map(_status, self._files) if status is not None]
+        # Of a file that has changed since the start, the step may have read another content.
+        is_newer = any(max(one.st_mtime_ns, one.st_ctime_ns) >= self._begun_ns for one in found)
+        if not self._is_known or is_newer or sum(one.st_size for one in found) > MAX_BYTES:
             return None
         return {"files": {path: file_digest(path) for path in sorted(self._files)}, "folders": self._folders}
 
@@ -111,14 +112,6 @@ class Recorder:
         if absolute not in self._folders and not os.path.join(absolute, "").startswith(self._own):
             self._folders[absolute] = names_digest(absolute)
 
-    def _is_newer(self, path: str) -> bool:
-        """Return whether a file has changed since the start, so that the step may have read another content."""
-        try:
-            status = os.stat(path)
-        except OSError:
-            return False
-        return max(status.st_mtime_ns, status.st_ctime_ns) >= self._begun_ns
-
 
 def _reads(mode: str | None, flags: int | None) -> bool:
     if mode is None:
@@ -126,11 +119,11 @@ def _reads(mode: str | None, flags: int | None) -> bool:
     return "r" in mode or "+" in mode
 
 
-def _size(path: str) -> int:
+def _status(path: str) -> os.stat_result | None:
     try:
-        return os.stat(path).st_size
+        return os.stat(path)
     except OSError:
-        return 0
+        return None
 
 
 @lru_cache(1)

@@ -118,9 +118,8 @@ def parse_changes(texts: Sequence[str]) -> Changes:
             name, value = parse_fixed(rest)
             (changes.options if kind == "option" else changes.knobs)[name] = value
         else:
-            raise InputError(
-                "No such change", text, "write donate:, shard:, drop-unused, remat:, option:, set: or torch:"
-            )
+            known = "write donate:, shard:, drop-unused, remat:, option:, set: or torch:"
+            raise InputError("No such change", text, known)
     return changes
 
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.advice import pieces_of
+from tb_memplugin.fit.compile_task import MAIN
 from tb_memplugin.fit.knobs import parse_changes
-from tb_memplugin.fit.script.call import MAIN
 from tb_memplugin.fit.sweep import Row, Sweep
-from tb_memplugin.model.fit import MICROBATCHES, RECOMPUTED, Knob, Knobs, Outcome
-from tb_memplugin.model.fit_plan import RECOMPUTATION, Plan, Planned, batch_knob, is_of_device, plan
+from tb_memplugin.model.fit import MICROBATCHES, RECOMPUTED, Knobs, Outcome
+from tb_memplugin.model.fit_plan import RECOMPUTATION, Planned, batch_knob, is_of_device, plan
 from tb_memplugin.targets import Target, parse_target, targets_to_try
 
 PARTS = (1, 2, 4, 8)  # microbatches to try
@@ -87,11 +87,8 @@ def _by_microbatches(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _parts(row: Row) -> float:
-    return next((float(value) for name, value in row.knobs if name.lower() in MICROBATCHES and _is_number(value)), 0.0)
-
-
-def _is_number(value: Knob) -> bool:
-    return isinstance(value, int | float)
+    parts = (value for name, value in row.knobs if name.lower() in MICROBATCHES)
+    return next((float(value) for value in parts if isinstance(value, int | float)), 0.0)
 
 
 def _fewest_parts(sweep: Sweep, rows: Sequence[Row]) -> None:
@@ -127,18 +124,14 @@ def _to_change(sweep: Sweep) -> list[Planned]:
     """Return the candidates to change: of each target the fastest that fits, and a faster one that does not."""
     if sweep.step.endswith(f":{MAIN}") or sweep.targets[0][0].of_torch:
         return []
-    found: Plan = plan(sweep.outcomes)
-    chosen = []
+    found, chosen = plan(sweep.outcomes), list[Planned]()
     for target in dict.fromkeys(one.target for one in found.candidates):
         own = [one for one in found.candidates if one.target == target and one.outcome.reserved_bytes is not None]
         fitting = next((one for one in own if one.outcome.fits), None)
         refused = [one for one in own if not one.outcome.fits and (fitting is None or one.rate > fitting.rate)]
-        chosen += [one for one in (fitting, max(refused, key=_nearest, default=None)) if one is not None]
+        nearest = max(refused, key=lambda one: one.outcome.left_bytes or 0, default=None)
+        chosen += [one for one in (fitting, nearest) if one is not None]
     return chosen
-
-
-def _nearest(one: Planned) -> int:
-    return one.outcome.left_bytes or 0
 
 
 def _compile_changed(sweep: Sweep, one: Planned) -> None:

@@ -77,6 +77,13 @@ def exit_status(pid: int) -> int | None:
 
 def end_with_parent(pipe: int) -> None:
     """End this process and its group once the other end of the pipe closes."""
+
+    def end_group() -> None:
+        os.read(pipe, 1)  # nothing, once it is closed
+        if IS_POSIX:
+            os.killpg(os.getpgrp(), signal.SIGKILL)
+        os._exit(1)
+
     if sys.platform == "linux":  # the kernel ends it even while a compiler runs and Python does not
         import fcntl
 
@@ -84,20 +91,9 @@ def end_with_parent(pipe: int) -> None:
         fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
         if select.select([pipe], [], [], 0)[0]:
-            _end_group()
+            end_group()
         return
-    threading.Thread(target=_wait_and_end, args=(pipe,), daemon=True).start()
-
-
-def _wait_and_end(pipe: int) -> None:
-    os.read(pipe, 1)
-    _end_group()
-
-
-def _end_group() -> None:
-    if IS_POSIX:
-        os.killpg(os.getpgrp(), signal.SIGKILL)
-    os._exit(1)
+    threading.Thread(target=end_group, daemon=True).start()
 
 
 def kill_tree(pid: int) -> None:
@@ -121,10 +117,16 @@ def adopt_orphans() -> None:
 def descendants(pid: int) -> list[int]:
     """Return the processes that a process started, at any depth, and those of its session."""
     if sys.platform != "linux":
-        return _psutil_descendants(pid)
+        import psutil
+
+        with suppress(psutil.Error):  # ended
+            return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+        return []
     parents, found = {}, {pid}
-    for name in os.listdir("/proc"):
-        if name.isdigit() and (fields := _stat(name)):
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError, IndexError):  # ended
+            # After the name: state, parent, group, session.
+            fields = Path("/proc", name, "stat").read_text(errors="replace").rpartition(")")[2].split()
             parents[int(name)] = int(fields[1])
             if int(fields[3]) == pid:
                 found.add(int(name))
@@ -133,42 +135,20 @@ def descendants(pid: int) -> list[int]:
     return sorted(found - {pid})
 
 
-def _stat(pid: str) -> list[str]:
-    """Return the fields of a process's status after its name: state, parent, group, session."""
-    try:
-        return Path("/proc", pid, "stat").read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:  # ended
-        return []
-
-
 def resident_bytes(pid: int, with_descendants: bool = True) -> int:
     """Return the resident memory of a process and its descendants; 0 where it cannot be read."""
     if sys.platform != "linux":
-        return _psutil_resident(pid)
+        import psutil
+
+        with suppress(psutil.Error):  # ended
+            return sum(psutil.Process(one).memory_info().rss for one in (pid, *descendants(pid)))
+        return 0
     page = os.sysconf("SC_PAGE_SIZE")
     total = 0
     for one in (pid, *(descendants(pid) if with_descendants else ())):
         with suppress(OSError, IndexError):
             total += int(Path(f"/proc/{one}/statm").read_text().split()[1]) * page
     return total
-
-
-def _psutil_descendants(pid: int) -> list[int]:
-    try:
-        import psutil
-
-        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
-    except Exception:  # not installed, or ended
-        return []
-
-
-def _psutil_resident(pid: int) -> int:
-    try:
-        import psutil
-
-        return sum(int(psutil.Process(one).memory_info().rss) for one in (pid, *_psutil_descendants(pid)))
-    except Exception:  # not installed, or ended
-        return 0
 
 
 def machine_bytes() -> int | None:

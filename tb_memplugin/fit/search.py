@@ -37,9 +37,7 @@ def _multiples(values: range, unit: int) -> range | None:
 def last_before_recomputation(values: range, found: Mapping[int, Outcome], probe: Callable[[int], Outcome]) -> None:
     """Compile values until the last one without recomputation by the compiler is followed by the first one with it."""
     clean = [value for value, outcome in found.items() if outcome.fits and not outcome.rematerialized]
-    if not clean:
-        return
-    above = [value for value in found if value > max(clean)]
+    above = [value for value in found if clean and value > max(clean)]
     if not above:
         return
     low, high = values.index(max(clean)), values.index(min(above))
@@ -71,10 +69,15 @@ class Search:
     is_rising: bool = False
 
     def largest(self) -> int | None:
-        """Return the largest value found to fit; None if the smallest does not."""
+        """Return the largest value found to fit; None if the smallest does not. Gallop from where a line points."""
         if not self._fits(0):
             return None
-        return self._finish(*self._bracket())
+        low, last = 0, len(self.values) - 1
+        further = min(SECOND, last)
+        while low < last and self._fits(further):
+            before, low = low, further
+            further = min(self._further(before, low, GALLOP * low), last)
+        return self._finish(low, self._next_refused(low))
 
     def largest_from(self, number: int, guess: int) -> int | None:
         """Return the largest value found to fit, starting with one that may fit, then a guess; None if none fits."""
@@ -112,15 +115,6 @@ class Search:
         """Return the first value above `low` that is known not to fit, or the end."""
         refused = (number for number, size in self.tried.items() if number > low and not self._fitted(size))
         return min(refused, default=len(self.values))
-
-    def _bracket(self) -> tuple[int, int]:
-        """Return a value that fits, and the next one known not to fit, or the end. Gallop from where a line points."""
-        last = len(self.values) - 1
-        low, further = 0, min(SECOND, last)
-        while low < last and self._fits(further):
-            before, low = low, further
-            further = min(self._further(before, low, GALLOP * low), last)
-        return low, self._next_refused(low)
 
     def _further(self, before: int, low: int, gallop: int) -> int:
         """Return the value to try after two that fit: where their line meets the limit, or further."""

@@ -5,7 +5,8 @@ Each candidate is a run of a logdir: a folder with the compiled program and its 
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -96,11 +97,10 @@ class Sweep:
 
     def __post_init__(self) -> None:
         if len([one for one in self.varied if one.searched]) > 1:
-            raise InputError(
-                "Two ranges", ", ".join(one.name for one in self.varied), "search one knob, and list others"
-            )
-        names = [name for name, _ in self.fixed] + [one.name for one in self.varied]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
+            names = ", ".join(one.name for one in self.varied)
+            raise InputError("Two ranges", names, "search one knob, and list others")
+        given = [name for name, _ in self.fixed] + [one.name for one in self.varied]
+        if twice := sorted({name for name in given if given.count(name) > 1}):
             raise InputError("A knob given twice", ", ".join(twice), "give each knob once")
 
     @property
@@ -205,10 +205,8 @@ def limit_after(proof: Outcome, count: int) -> int:
     return capacity - 2 * (capacity - reserved)
 
 
-def choices_of(rows: Iterator[Row] | Sequence[Row]) -> list[str]:
+def choices_of(rows: Sequence[Row]) -> list[str]:
     """Return the names of knobs whose values differ between rows."""
-    values: dict[str, set[object]] = {}
-    for row in rows:
-        for name, value in row.knobs:
-            values.setdefault(name, set()).add(value)
-    return [name for name, found in values.items() if len(found) > 1]
+    different = dict.fromkeys(pair for row in rows for pair in row.knobs)
+    counts = Counter(name for name, _ in different)
+    return [name for name, count in counts.items() if count > 1]

@@ -27,7 +27,7 @@ HAS_FORKS = sys.platform == "linux" and hasattr(os, "pidfd_open")
 MAX_MESSAGE = 1 << 16
 MAX_IDLE_SECONDS = 300
 START_SECONDS = 60
-OF_JAX, OF_TORCH = "jax.experimental.topologies", "tb_memplugin.torch_fit.step"
+OF_JAX, OF_TORCH = "jax.experimental.topologies", "tb_memplugin.torch_fit.tracing"
 
 
 class WarmServer:

@@ -1,11 +1,10 @@
 """Assumptions of a trace, where a GPU would decide: a sentence and bytes for each."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 
 from tb_memplugin.sizes import bytes_text, counted
 
@@ -51,12 +50,10 @@ class Assumptions:
 
 def user_line() -> str:
     """Return the innermost line of the user's code, such as `train.py:7`."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
         if not any(part in file for part in (PACKAGE, "/torch/", "<")):
             return f"{Path(file).name}:{frame.f_lineno}"
-        if frame.f_back is None:
-            break
         frame = frame.f_back
     return "an unknown line"

@@ -1,11 +1,10 @@
 """PyTorch's caching allocator on CUDA, replayed: blocks of segments, with what it reserves from the device."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 MIB = 1 << 20
@@ -23,12 +22,12 @@ class Block:
 
     address: int
     size: int
-    segment: Segment
+    segment: "Segment"
     requested: int = 0
     stack: int = -1
     is_free: bool = True
-    before: Block | None = None
-    after: Block | None = None
+    before: "Block | None" = None
+    after: "Block | None" = None
 
 
 @dataclass(eq=False)
@@ -81,8 +80,8 @@ class CachingAllocator:
     limit: int = 1 << 62
     reserved: int = 0
     segments: dict[int, Segment] = field(default_factory=dict)
-    _free: dict[Pool, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
-    _blocks: dict[int, Block] = field(default_factory=dict)  # free ones, by address
+    # Free blocks by their size, then their address.
+    _free: dict[Pool, list[tuple[int, int, Block]]] = field(default_factory=lambda: defaultdict(list))
     _next: int = FIRST_ADDRESS
 
     def allocate(self, size: int, stack: int, stream: int = 0) -> Block:
@@ -107,12 +106,8 @@ class CachingAllocator:
 
     def _best_fit(self, size: int, pool: Pool) -> Block | None:
         free = self._free[pool]
-        at = bisect_left(free, (size, 0))
-        if at == len(free):
-            return None
-        block = self._blocks[free[at][1]]
-        self._forget(block)
-        return block
+        at = bisect_left(free, size, key=itemgetter(0))
+        return free.pop(at)[2] if at < len(free) else None
 
     def _reserve(self, size: int, is_small: bool, stack: int, stream: int) -> Block:
         own = -(-size // (2 * MIB)) * 2 * MIB
@@ -145,13 +140,11 @@ class CachingAllocator:
         self._keep(rest)
 
     def _keep(self, block: Block) -> None:
-        insort(self._free[_pool(block)], (block.size, block.address))
-        self._blocks[block.address] = block
+        insort(self._free[_pool(block)], (block.size, block.address, block))
 
     def _forget(self, block: Block) -> None:
         free = self._free[_pool(block)]
-        del free[bisect_left(free, (block.size, block.address))]
-        del self._blocks[block.address]
+        del free[bisect_left(free, (block.size, block.address, block))]
 
 
 def _pool(block: Block) -> Pool:

@@ -4,8 +4,6 @@ A step returns its model, its optimizer and a function that makes one step. The 
 optimizer, so that these are changed in place.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

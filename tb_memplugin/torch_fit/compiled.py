@@ -5,8 +5,6 @@ needs a driver for those of a GPU. Inductor sees the same graphs on the GPU. Wha
 allocates, launches and frees. It runs in the trace with launches that do nothing, so its memory is the compiler's plan.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import re
@@ -26,11 +24,10 @@ from torch.overrides import _get_current_function_mode_stack, _pop_mode, _push_m
 from torch.utils import _python_dispatch
 from torch.utils._pytree import tree_map
 
-from tb_memplugin.torch_fit.autocast import AutocastCache, autocast_arguments
+from tb_memplugin.torch_fit.as_on_cuda import SUBSTITUTES, AutocastCache, autocast_arguments
 from tb_memplugin.torch_fit.known_values import tensors_in
 from tb_memplugin.torch_fit.storages import CPU, CUDA, META, BufferOrigin
 from tb_memplugin.torch_fit.streams import CudaFunction
-from tb_memplugin.torch_fit.substitutes import SUBSTITUTES
 
 COMPILED = (
     "torch.compile: memory as planned by PyTorch's compiler. It does not time kernels here, so it pads no matrix, and"

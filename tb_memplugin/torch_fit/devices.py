@@ -1,9 +1,7 @@
 """A GPU that is not there: tensors say that they are on `cuda`, and functions act as on CUDA, without memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -14,12 +12,11 @@ import torch.nn.functional
 from torch._subclasses import fake_tensor
 from torch.overrides import TorchFunctionMode
 
-from tb_memplugin.torch_fit.autocast import AutocastCache, autocast_arguments
+from tb_memplugin.torch_fit.as_on_cuda import SUBSTITUTES, AutocastCache, autocast_arguments
 from tb_memplugin.torch_fit.compiled import compiling, know_functions
-from tb_memplugin.torch_fit.custom_kernels import triton_kernels
+from tb_memplugin.torch_fit.operators import triton_kernels
 from tb_memplugin.torch_fit.storages import CPU, CUDA, META, StorageTracker, asks_for_shapes
 from tb_memplugin.torch_fit.streams import CudaFunction, stream_functions
-from tb_memplugin.torch_fit.substitutes import SUBSTITUTES
 
 CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
@@ -68,8 +65,7 @@ class PretendedGpu(TorchFunctionMode):  # type: ignore[misc]
         kind = torch.device(device).type
         tracker = self.tracker
         before = tracker.place, tracker.forced
-        tracker.place = kind
-        tracker.forced = kind
+        tracker.place = tracker.forced = kind
         try:
             yield torch.device(CPU if kind == CPU else META)
         finally:
@@ -79,22 +75,18 @@ class PretendedGpu(TorchFunctionMode):  # type: ignore[misc]
         """Return whether a value is a tensor on the GPU."""
         return isinstance(value, torch.Tensor) and self.tracker.place_of(value) == CUDA
 
-    def active(self) -> Any:
-        """Return a context in which functions are intercepted, for code that is called while one is handled."""
-        return _Again(self) if self.is_handling else nullcontext()
-
-
-class _Again:
-    def __init__(self, mode: PretendedGpu) -> None:
-        self.mode = mode
-
-    def __enter__(self) -> None:
-        self.mode.is_handling = False
-        self.mode.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        self.mode.__exit__(*error)
-        self.mode.is_handling = True
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Have functions intercepted in a block, also in code that is called while one is handled."""
+        if not self.is_handling:
+            yield
+            return
+        self.is_handling = False
+        try:
+            with self:
+                yield
+        finally:
+            self.is_handling = True
 
 
 def _to(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -104,7 +96,7 @@ def _to(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any
     kwargs = {key: value for key, value in kwargs.items() if key not in ("copy", "non_blocking")}
     other = rest[0] if rest and isinstance(rest[0], torch.Tensor) else kwargs.pop("other", None)
     if other is not None:
-        return _move(mode, tensor, _device(mode, other), other.dtype, copy, None)
+        return _move(mode, tensor, _device(mode, other), other.dtype, copy)
     found = [one for one in (*rest, *kwargs.values()) if one is not None and not isinstance(one, bool)]
     dtype = next((one for one in found if isinstance(one, torch.dtype)), None)
     layout = next((one for one in found if isinstance(one, torch.memory_format)), None)
@@ -112,7 +104,9 @@ def _to(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any
     return _move(mode, tensor, None if device is None else torch.device(device), dtype, copy, layout)
 
 
-def _move(mode: PretendedGpu, tensor: Any, device: Any, dtype: Any, copy: bool, layout: Any) -> Any:
+def _move(
+    mode: PretendedGpu, tensor: Any, device: Any, dtype: Any = None, copy: bool = False, layout: Any = None
+) -> Any:
     place = mode.tracker.place_of(tensor)
     wanted = place if device is None else device.type
     options = {} if layout is None else {"memory_format": layout}
@@ -120,14 +114,6 @@ def _move(mode: PretendedGpu, tensor: Any, device: Any, dtype: Any, copy: bool, 
         return tensor.to(dtype=dtype or tensor.dtype, copy=copy, **options)
     with mode.placing(wanted):
         return tensor.to(device=META, dtype=dtype or tensor.dtype, copy=True, **options)
-
-
-def _cuda(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    return _move(mode, args[0], mode.gpu, None, False, kwargs.get("memory_format"))
-
-
-def _cpu(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    return _move(mode, args[0], torch.device(CPU), None, False, kwargs.get("memory_format"))
 
 
 def _device(mode: PretendedGpu, tensor: Any) -> torch.device:
@@ -147,12 +133,8 @@ def _tensor(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) ->
     options = {name: value for name, value in kwargs.items() if name not in ("device", "requires_grad", "pin_memory")}
     if kwargs.get("device") is None or any(isinstance(one, torch.Tensor) for one in (*args, kwargs.get("data"))):
         return mode.call(func, args, kwargs)
-    made = _move(mode, func(*args, **options), torch.device(kwargs["device"]), None, False, None)
+    made = _move(mode, func(*args, **options), torch.device(kwargs["device"]))
     return made.requires_grad_() if kwargs.get("requires_grad") else made
-
-
-def _itself(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    return args[0]
 
 
 def _cross_entropy(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -178,8 +160,11 @@ def _record_stream(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, A
 
 
 HANDLERS: dict[str, CudaFunction] = {
-    "to": _to, "cuda": _cuda, "cpu": _cpu, "numpy": _numpy, "tolist": _numpy, "pin_memory": _itself,
+    "to": _to, "numpy": _numpy, "tolist": _numpy,
     "cross_entropy_loss": _cross_entropy, "tensor": _tensor, "as_tensor": _tensor,
+    "cuda": lambda mode, func, args, kwargs: _move(mode, args[0], mode.gpu, layout=kwargs.get("memory_format")),
+    "cpu": lambda mode, func, args, kwargs: _move(mode, args[0], torch.device(CPU), layout=kwargs.get("memory_format")),
+    "pin_memory": lambda mode, func, args, kwargs: args[0],
     "is_pinned": lambda mode, func, args, kwargs: False,
     "get_device": lambda mode, func, args, kwargs: mode.gpu.index if mode.is_on_gpu(args[0]) else -1,
     "record_stream": _record_stream,
@@ -204,10 +189,6 @@ def _nothing(*args: object, **kwargs: object) -> None:
     pass
 
 
-def _zero(*args: object, **kwargs: object) -> int:
-    return 0
-
-
 def cuda_functions(
     mode: PretendedGpu, count: int, name: str, capability: tuple[int, int], memory: int, multiprocessors: int
 ) -> dict[str, Any]:
@@ -227,18 +208,16 @@ def cuda_functions(
         "current_device_idx": mode.gpu.index, "memory_stats": {}, "is_current_stream_capturing": False,
         "_snapshot": {"segments": [], "device_traces": []},
         "initial_seed": 0, "get_rng_state": state, "get_rng_state_all": [state],
+        "memory_allocated": 0, "max_memory_allocated": 0, "memory_reserved": 0, "max_memory_reserved": 0,
     }  # fmt: skip
     functions: dict[str, Any] = {key: (lambda *args, _value=value, **kwargs: _value) for key, value in values.items()}
-    for key in ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"):
-        functions[key] = _zero
-    for key in (
+    quiet = (
         *("init", "_lazy_init", "synchronize", "empty_cache", "ipc_collect", "manual_seed", "manual_seed_all"),
         *("set_device", "set_device_index", "set_device_idx", "set_rng_state", "set_rng_state_all", "seed", "seed_all"),
         *("reset_peak_memory_stats", "reset_accumulated_memory_stats", "set_per_process_memory_fraction", "_lazy_call"),
         *("_record_memory_history", "_dump_snapshot"),  # a trace is a snapshot itself
-    ):
-        functions[key] = _nothing
-    return functions | stream_functions(mode.tracker.log, mode.gpu)
+    )
+    return functions | dict.fromkeys(quiet, _nothing) | stream_functions(mode.tracker.log, mode.gpu)
 
 
 @contextmanager
@@ -250,29 +229,28 @@ def pretended_gpu(mode: PretendedGpu, functions: dict[str, Any]) -> Iterator[Non
             stack.enter_context(patch.object(fake_tensor.FakeTensorMode, "avoid_device_init", True))
             stack.enter_context(patch.object(fake_tensor, "init_gpu_context", _nothing))
             torch._C._ensureCUDADeviceGuardSet()  # fake tensors of DTensor and of the compiler need no driver
-        accelerator = getattr(torch, "accelerator", None)  # since PyTorch 2.6
         for name, value in functions.items():
-            for module in (torch.cuda, torch.cuda.memory, accelerator):
+            for module in (torch.cuda, torch.cuda.memory, torch.accelerator):
                 if hasattr(module, name):
                     stack.enter_context(patch.object(module, name, value))
         for name in ("Stream", "Event"):
             stack.enter_context(patch.object(torch, name, functions[name]))
         stack.enter_context(patch.object(torch._C, "_get_accelerator", functions["current_accelerator"]))
-        stack.enter_context(patch.object(torch._tensor_str, "_str", _str(mode)))
         for module in (torch, torch.nn.functional, torch.functional, torch._tensor, torch.nn.init, torch.autograd):
             for name in CHECKS:
                 if hasattr(module, name):
                     stack.enter_context(patch.object(module, name, _never))
-        stack.enter_context(patch.object(torch, "clear_autocast_cache", _clearing(mode)))
         stack.enter_context(patch.object(torch, "Generator", _Generator))
-        stack.enter_context(patch.object(torch.nn.Parameter, "__new__", _parameter(mode, torch.nn.Parameter.__new__)))
-        stack.enter_context(patch.object(torch.UntypedStorage, "resize_", _resizing(mode)))
-        for name, counted in (("_push", _hooks_on), ("_pop", _hooks_off)):
-            function = f"{name}_saved_tensors_default_hooks"
-            counting = counted(mode, getattr(torch._C._autograd, function))
-            stack.enter_context(patch.object(torch._C._autograd, function, counting))
-        context = torch.autograd.function.FunctionCtx
-        stack.enter_context(patch.object(context, "save_for_backward", _saving(mode, context.save_for_backward)))
+        for owner, name, change in (
+            (torch._tensor_str, "_str", _str),
+            (torch, "clear_autocast_cache", _clear_autocast_cache),
+            (torch.nn.Parameter, "__new__", _make_parameter),
+            (torch.UntypedStorage, "resize_", _resize),
+            (torch._C._autograd, "_push_saved_tensors_default_hooks", _push_hooks),
+            (torch._C._autograd, "_pop_saved_tensors_default_hooks", _pop_hooks),
+            (torch.autograd.function.FunctionCtx, "save_for_backward", _save_for_backward),
+        ):
+            stack.enter_context(patch.object(owner, name, _changed(mode, getattr(owner, name), change)))
         stack.enter_context(triton_kernels(mode.tracker.assumptions))
         stack.enter_context(compiling(mode, functions))
         stack.enter_context(mode.tracker)
@@ -287,82 +265,66 @@ class _Generator(torch._C.Generator):  # type: ignore[misc]
         return super().__new__(cls, CPU)
 
 
-def _parameter(mode: PretendedGpu, make: CudaFunction) -> CudaFunction:
-    """Return a constructor of parameters that keeps their shape only, so that they can move between devices."""
+def _changed(mode: PretendedGpu, function: CudaFunction, change: CudaFunction) -> CudaFunction:
+    """Return what takes the place of a function, as which a change is called with it."""
 
-    def __new__(cls: Any, data: Any = None, requires_grad: bool = True) -> Any:
-        with torch._C.DisableTorchFunction():
-            if data is not None and not data.is_meta:
-                with mode.placing(CPU):
-                    data = torch.empty_like(data, device=META)
-            elif data is not None:
-                mode.tracker.note_parameter(data)
-            return make(cls, data, requires_grad)
+    def call(*args: Any, **options: Any) -> Any:
+        return change(mode, function, *args, **options)
 
-    return __new__
+    return call
 
 
-def _str(mode: PretendedGpu) -> CudaFunction:
-    of_values = torch._tensor_str._str
-
-    def text(tensor: Any, **options: object) -> str:
-        with torch._C.DisableTorchFunction():
-            if not tensor.is_meta:
-                return str(of_values(tensor, **options))
-        device = f"device='{_device(mode, tensor)}'"
-        return f"tensor(..., {device}, size={tuple(tensor.shape)}, dtype={tensor.dtype})"
-
-    return text
-
-
-def _resizing(mode: PretendedGpu) -> CudaFunction:
-    resize = torch.UntypedStorage.resize_
-
-    def resize_(self: Any, size: int) -> Any:
-        if not asks_for_shapes():
-            mode.tracker.resize(self, size)
-        return resize(self, size)
-
-    return resize_
+def _make_parameter(
+    mode: PretendedGpu, make: CudaFunction, cls: Any, data: Any = None, requires_grad: bool = True
+) -> Any:
+    """Make a parameter that keeps its shape only, so that it can move between devices."""
+    with torch._C.DisableTorchFunction():
+        if data is not None and not data.is_meta:
+            with mode.placing(CPU):
+                data = torch.empty_like(data, device=META)
+        elif data is not None:
+            mode.tracker.note_parameter(data)
+        return make(cls, data, requires_grad)
 
 
-def _hooks_on(mode: PretendedGpu, push: CudaFunction) -> CudaFunction:
-    """Return a function that begins hooks on saved tensors, and intercepts the functions that these call."""
+def _str(mode: PretendedGpu, of_values: CudaFunction, tensor: Any, **options: object) -> str:
+    with torch._C.DisableTorchFunction():
+        if not tensor.is_meta:
+            return str(of_values(tensor, **options))
+    device = f"device='{_device(mode, tensor)}'"
+    return f"tensor(..., {device}, size={tuple(tensor.shape)}, dtype={tensor.dtype})"
 
-    def push_hooks(pack: CudaFunction, unpack: CudaFunction) -> None:
-        def packing(tensor: Any) -> Any:
+
+def _resize(mode: PretendedGpu, resize: CudaFunction, storage: Any, size: int) -> Any:
+    if not asks_for_shapes():
+        mode.tracker.resize(storage, size)
+    return resize(storage, size)
+
+
+def _push_hooks(mode: PretendedGpu, push: CudaFunction, *hooks: CudaFunction) -> None:
+    """Begin hooks on saved tensors, and intercept the functions that these call."""
+
+    def intercepted(hook: CudaFunction) -> CudaFunction:
+        def call(value: Any) -> Any:
             with mode.active():
-                return pack(tensor)
+                return hook(value)
 
-        def unpacking(packed: Any) -> Any:
-            with mode.active():
-                return unpack(packed)
+        return call
 
-        push(packing, unpacking)
-        mode.tracker.saved.hooks += 1
-
-    return push_hooks
+    push(*map(intercepted, hooks))
+    mode.tracker.saved.hooks += 1
 
 
-def _hooks_off(mode: PretendedGpu, pop: CudaFunction) -> CudaFunction:
-    def pop_hooks() -> None:
-        pop()
-        mode.tracker.saved.hooks -= 1
-
-    return pop_hooks
+def _pop_hooks(mode: PretendedGpu, pop: CudaFunction) -> None:
+    pop()
+    mode.tracker.saved.hooks -= 1
 
 
-def _saving(mode: PretendedGpu, save: CudaFunction) -> CudaFunction:
-    def save_for_backward(self: Any, *tensors: Any) -> None:
-        mode.tracker.saved.add_by_hand(tensors)
-        save(self, *tensors)
-
-    return save_for_backward
+def _save_for_backward(mode: PretendedGpu, save: CudaFunction, context: Any, *tensors: Any) -> None:
+    mode.tracker.saved.add_by_hand(tensors)
+    save(context, *tensors)
 
 
-def _clearing(mode: PretendedGpu) -> CudaFunction:
-    def clear_autocast_cache() -> None:
-        with mode.tracker.saved.ending_elsewhere():
-            mode.cache.casts.clear()
-
-    return clear_autocast_cache
+def _clear_autocast_cache(mode: PretendedGpu, clear: CudaFunction) -> None:
+    with mode.tracker.saved.ending_elsewhere():
+        mode.cache.casts.clear()

@@ -4,8 +4,6 @@ Loops and branches read them, such as which sequences are not finished. Paramete
 no values. Beside a tensor that has some, those that it meets without values count as zeros.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ PyTorch's own `fake` backend ends each collective at once. `torch.distributed` a
 process. NCCL's buffers are outside of PyTorch's allocator, and left out.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """The storages that autograd's graph keeps for a backward pass, whether or not that comes."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress

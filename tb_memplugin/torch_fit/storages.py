@@ -1,11 +1,10 @@
 """Storages of a program that runs on tensors without memory: when each is made and freed, and by which code."""
 
-from __future__ import annotations
-
 import sys
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -14,9 +13,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tb_memplugin.torch_fit.assumptions import Assumptions
-from tb_memplugin.torch_fit.custom_kernels import run_without_values, without_shapes
-from tb_memplugin.torch_fit.data_dependent import DATA_DEPENDENT
 from tb_memplugin.torch_fit.known_values import KnownValues, tensors_in
+from tb_memplugin.torch_fit.operators import DATA_DEPENDENT, run_without_values, without_shapes
 from tb_memplugin.torch_fit.saved_tensors import SavedTensors
 from tb_memplugin.torch_fit.workspaces import Workspaces
 
@@ -200,10 +198,7 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
         """Return whether a tensor is made of a size given by numbers, too large to be made for real."""
         if "device" not in kwargs or not args or not isinstance(args[0], (list, tuple)):
             return False
-        count = 1
-        for size in args[0]:
-            count *= size if isinstance(size, int) else 1
-        return count > MAX_REAL
+        return prod(size for size in args[0] if isinstance(size, int)) > MAX_REAL
 
     def _note(self, made: Any, place: str, operator: str) -> None:
         """Log the storages that an operation made."""

@@ -1,7 +1,5 @@
 """Streams of a GPU that is not there. Nothing waits; the current stream decides from which pool memory comes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -28,7 +26,7 @@ class Nothing:
     def query(self) -> bool:
         return True
 
-    def record_event(self, *args: object) -> Nothing:
+    def record_event(self, *args: object) -> "Nothing":
         return Nothing()
 
     def __getattr__(self, name: str) -> Any:
@@ -37,7 +35,7 @@ class Nothing:
 
 def stream_functions(log: MemoryLog, gpu: torch.device) -> dict[str, Any]:
     """Return torch.cuda's types and functions of streams and events, which set the current stream of a log."""
-    known: dict[int, Stream] = {}
+    known: dict[int, Nothing] = {}
 
     class Stream(Nothing):
         def __init__(self, *args: object, **kwargs: object) -> None:
@@ -45,7 +43,7 @@ def stream_functions(log: MemoryLog, gpu: torch.device) -> dict[str, Any]:
             self.device, self.device_index, self.before = gpu, gpu.index, list[int]()
             known[self.stream_id] = self
 
-        def __enter__(self) -> Stream:
+        def __enter__(self) -> "Stream":
             self.before.append(log.stream)
             log.stream = self.stream_id
             return self

@@ -4,8 +4,6 @@ Long reductions, such as the sum for the gradient of a bias, are split over bloc
 PyTorch's reduction kernels: 512 threads a block, 4 values a load, 32 threads a warp.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, NamedTuple

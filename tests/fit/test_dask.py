@@ -14,8 +14,8 @@ from support.dask_cluster import SECONDS, kill_worker
 from support.dask_cluster import cluster as cluster
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.fit.compile_task import ScriptCall
 from tb_memplugin.fit.compiling.compiler import CompileOptions, open_compiler
-from tb_memplugin.fit.script.call import ScriptCall
 from tb_memplugin.fit.step.sources import collect_sources, unpack
 from tb_memplugin.fit.step.step_file import FoundStep, find_step
 from tb_memplugin.model.fit import Candidate

@@ -24,7 +24,7 @@ BATCH = 8192
 def logdir(tmp_path: Path) -> Path:
     """Return a logdir with a snapshot of the step, as if a GPU had recorded it."""
     from tb_memplugin.torch_fit.process_group import ALONE
-    from tb_memplugin.torch_fit.step import trace_step
+    from tb_memplugin.torch_fit.tracing import trace_step
 
     (tmp_path / "train.py").write_text(FILE)
     names: dict[str, Any] = {}

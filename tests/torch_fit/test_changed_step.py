@@ -19,7 +19,7 @@ from tb_memplugin.cli import main  # noqa: E402
 from tb_memplugin.errors import InputError  # noqa: E402
 from tb_memplugin.model.fit import OfTorch  # noqa: E402
 from tb_memplugin.torch_fit.process_group import ALONE, Rank  # noqa: E402
-from tb_memplugin.torch_fit.step import trace_step  # noqa: E402
+from tb_memplugin.torch_fit.tracing import trace_step  # noqa: E402
 
 EIGHT = Rank(0, 8)
 Run = Callable[[], Any]

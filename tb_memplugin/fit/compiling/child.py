@@ -10,6 +10,7 @@ import pickle
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -19,13 +20,13 @@ from typing import Any
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.cache import Cache, program_key, replacing
+from tb_memplugin.fit.compile_task import ScriptCall
 from tb_memplugin.fit.inputs import Recorder, installed_folders, sha256
-from tb_memplugin.fit.knobs import parse_changes
+from tb_memplugin.fit.knobs import Changes, parse_changes
 from tb_memplugin.fit.process import end_with_parent
-from tb_memplugin.fit.script.call import ScriptCall
 from tb_memplugin.fit.script.run import run_script
 from tb_memplugin.fit.step.dumped_program import DumpedProgram
-from tb_memplugin.fit.step.lowering import devices_used, lower_step, tokens_of
+from tb_memplugin.fit.step.lowering import lower_step, lowered_for, tokens_of
 from tb_memplugin.fit.step.rematerialization import watched_checkpoints
 from tb_memplugin.fit.step.step_file import load_step
 from tb_memplugin.model.accelerators import TPUS
@@ -126,34 +127,34 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
     """Call the user's function, and compile what it returns, with a dump to the folder."""
     target = parse_target(request["target"])
     assert target is not None
+    changes = parse_changes(request["changes"])
+    changes = replace(changes, knobs={**dict(request["knobs"]), **changes.knobs})
     if request["of_torch"]:
-        _trace(folder, request, target)
+        _trace(folder, request, target, changes)
         return
     of_packages = versions(target)
     _write(folder, VERSIONS, of_packages)
     devices = _devices(target)
-    changes = parse_changes(request.get("changes", ()))
     recorder = Recorder(folder)
     recorder.start()
-    knobs = {**dict(request["knobs"]), **changes.knobs}
     lowered: Any
     of_script: dict[str, Any] = {}
     with watched_checkpoints(changes.remat) as checkpoints:
         if request["script"]:
             place, call = request["step"].rpartition(":")[0], ScriptCall(**request["script"])
-            found = run_script(place, call, replace(changes, knobs=knobs), devices, target, folder)
-            lowered, of_script = found.program, {"beside": found.beside_bytes, "others": found.others}
-            _write(folder, CAVEATS, {"caveats": found.caveats, **of_script})
+            lowered, caveats, of_script = run_script(place, call, changes, devices, target, folder)
+            _write(folder, CAVEATS, {"caveats": caveats, **of_script})
         elif dumped_files(request["step"]):
-            lowered = DumpedProgram(request["step"], devices, replace(changes, knobs=knobs))
+            lowered = DumpedProgram(request["step"], devices, changes)
         else:
-            lowered = lower_step(_load(request), request["step"], devices, knobs, changes)
-    inputs, options = recorder.inputs(), {**changes.options, **compiler_options(target)}
+            lowered = lower_step(_load(request), request["step"], devices, changes.knobs, changes)
+    of_platform = GPU_OPTIONS if target.platform == "cuda" else {}
+    inputs, options = recorder.inputs(), {**changes.options, **OPTIONS, **of_platform}
     key = program_key(lowered, str(target), {**options, "to_end": request["to_end"], **of_script}, of_packages)
     _write(folder, VERSIONS, of_packages)  # again: the step may have deleted the folder
     policies = checkpoints.policies_to_try(on_host=target.platform == "tpu")
-    of_step = {"tokens": tokens_of(lowered, knobs), "policies": policies}
-    _write(folder, KEY, {"key": key, "inputs": inputs, "devices": devices_used(lowered), **of_step})
+    of_step = {"tokens": tokens_of(lowered, changes.knobs), "policies": policies}
+    _write(folder, KEY, {"key": key, "inputs": inputs, "devices": len(lowered_for(lowered)), **of_step})
     if not (request["cache"] and Cache(Path(request["cache"])).has(key)):
         refused = _compile(lowered, {**options, "xla_dump_to": str(Path(folder, DUMP))}, request)
         _write(folder, REFUSED, {"text": refused})
@@ -165,21 +166,19 @@ def _load(request: Mapping[str, Any]) -> Callable[..., Any]:
     return step
 
 
-def _trace(folder: str, request: Mapping[str, Any], target: Target) -> None:
-    """Trace a step of PyTorch, and write its snapshot to the folder."""
+def _trace(folder: str, request: Mapping[str, Any], target: Target, changes: Changes) -> None:
+    """Trace a step of PyTorch with changes, which contain its knobs; write its snapshot to the folder."""
     if not _is_installed("torch"):
         raise InputError("torch is not installed", str(target), "pip install torch")
     from tb_memplugin.torch_fit.process_group import rank_of
-    from tb_memplugin.torch_fit.step import caveats, trace_step
+    from tb_memplugin.torch_fit.tracing import trace_step
 
     _write(folder, VERSIONS, {"torch": version("torch")})
     recorder = Recorder(folder)
     recorder.start()
-    rank = rank_of(target.devices)
-    changes = parse_changes(request.get("changes", ()))
-    knobs = {**dict(request["knobs"]), **changes.knobs}
+    rank, knobs = rank_of(target.devices), changes.knobs
     traced = trace_step(partial(_load, request), request["step"], knobs, target.chip, rank, changes.of_torch)
-    _write(folder, CAVEATS, {"caveats": [*caveats(traced)]})
+    _write(folder, CAVEATS, {"caveats": [*map(str, traced.assumptions.found.values())]})
     key = sha256(json.dumps([request["step"], knobs, changes.of_torch, str(target), rank, traced.log.events]).encode())
     _write(folder, KEY, {"key": key, "inputs": recorder.inputs(), "devices": target.devices})
     traced.save(Path(folder, TRACED))
@@ -216,18 +215,12 @@ def _compile(lowered: Any, options: dict[str, Any], request: Mapping[str, Any]) 
     return ""
 
 
-def compiler_options(target: Target) -> dict[str, Any]:
-    return {**OPTIONS, **(GPU_OPTIONS if target.platform == "cuda" else {})}
-
-
 def versions(target: Target) -> dict[str, str]:
     """Return the versions of the packages that the figures depend on."""
     found = {}
     for name in ("jax", "jaxlib", *PACKAGES[target.platform]):
-        try:
+        with suppress(PackageNotFoundError):
             found[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return found
 
 

@@ -149,15 +149,14 @@ def _read(task: CompileTask, folder: Path, end: End) -> Compiled:
     outcome = with_memory(outcome, program, content, to_end=bool(at_end))
     if task.to_end or (outcome.reserved_bytes or 0) <= (target.capacity or 0):
         outcome = replace(outcome, refused=at_end.get("text", ""))
-    of_script = _read_json(folder / CAVEATS)
+    of_script, key = _read_json(folder / CAVEATS), _read_json(folder / KEY)
     outcome = with_beside(outcome, of_script.get("beside", 0), of_script.get("others", {}))
-    outcome = replace(outcome, caveats=(*outcome.caveats, *of_script.get("caveats", ())))
-    key = _read_json(folder / KEY)
-    outcome = replace(outcome, tokens=key.get("tokens", 0), policies=tuple(key.get("policies", ())))
-    used = key.get("devices")
-    if used and used < target.devices:
+    caveats = [*outcome.caveats, *of_script.get("caveats", ())]
+    if 0 < (used := key.get("devices", 0)) < target.devices:
         text = f"Compiled for {used} of {target.devices} devices: give the arguments shardings on a mesh of `devices`"
-        outcome = replace(outcome, caveats=(*outcome.caveats, text))
+        caveats.append(text)
+    policies = tuple(key.get("policies", ()))
+    outcome = replace(outcome, tokens=key.get("tokens", 0), policies=policies, caveats=tuple(caveats))
     files = {dumps[-1].name: content, **_target_files(dumps[-1])}
     codegen = dumps[-1].with_name(dumps[-1].name.replace(PROGRAM[1:], AFTER_CODEGEN))
     if outcome.vmem_bytes and at_end and codegen.is_file():
@@ -208,18 +207,16 @@ def programs_of(folder: Path) -> list[Path]:
 
 
 def is_assigned(folder: Path) -> bool:
-    """Return whether the compiler has written a whole dump, that is, has begun the file that follows it."""
+    """Return whether the compiler has written a whole dump, that is, has begun the file that follows it.
+
+    On a busy machine, a file that XLA writes later may appear first, so the dump has to be a whole message, too.
+    """
     names = [".".join(path.name.split(".")[:2]) for path in folder.glob(PROGRAM)]
     has_later = any(any(folder.glob(f"{name}.{end}")) for name in names for end in LATER)
-    try:
-        return has_later and _is_whole(programs_of(folder)[-1])
-    except (OSError, IndexError):  # the step deletes its folder
+    if not has_later:
         return False
-
-
-def _is_whole(dump: Path) -> bool:
-    """Return whether a dump is a whole message: on a busy machine, a file that XLA writes later may appear first."""
     try:
-        return len(HloProto.FromString(dump.read_bytes()).buffer_assignment.buffer_allocations) > 0
-    except DecodeError:
+        dumped = HloProto.FromString(programs_of(folder)[-1].read_bytes())
+    except (OSError, IndexError, DecodeError):  # the first two where the step deletes its folder
         return False
+    return len(dumped.buffer_assignment.buffer_allocations) > 0

@@ -28,16 +28,17 @@ CODE_BYTES, CODE_PER_INSTRUCTION = 2 << 20, 64 << 10
 
 def with_memory(outcome: Outcome, program: Recording, content: bytes = b"", to_end: bool = False) -> Outcome:
     """Return the outcome with the figures of its compiled program. `content` is its HloProto."""
-    target = parse_target(outcome.candidate.target)
-    caveats = target.caveats if target is not None else ()
-    doubtful = target is not None and target.platform == "tpu" and not to_end
-    found = tuple(doubts(program, content, (target.capacity if target is not None else 0) or 0)) if doubtful else ()
+    target, facts = parse_target(outcome.candidate.target), program.program
+    assert target is not None and facts is not None
+    doubtful = target.platform == "tpu" and not to_end
+    found = tuple(doubts(program, content, target.capacity or 0)) if doubtful else ()
     known = replace(
         with_peak(outcome, program),
-        rematerialized=repeated_instructions(program),
+        # The instructions that the compiler runs twice by itself; those in a loop count once.
+        rematerialized=int(np.count_nonzero(repeats(facts.name) & ~facts.op.isin(FREE))),
         vmem_bytes=max(_vmem_of_kernels(program).values(), default=0),
         doubtful=bool(found),
-        caveats=(*caveats, *found),
+        caveats=(*target.caveats, *found),
     )
     return with_time(known, program) if content else known
 
@@ -119,14 +120,6 @@ def code_bytes(recording: Recording) -> int:
     """
     assert recording.program is not None
     return CODE_BYTES + CODE_PER_INSTRUCTION * int(np.count_nonzero(~recording.program.op.isin(FREE)))
-
-
-def repeated_instructions(recording: Recording) -> int:
-    """Count the instructions that the compiler runs twice by itself. Those in a loop count once."""
-    program = recording.program
-    if program is None:
-        return 0
-    return int(np.count_nonzero(repeats(program.name) & ~program.op.isin(FREE)))
 
 
 def with_time(outcome: Outcome, recording: Recording) -> Outcome:

@@ -40,7 +40,7 @@ class Isolation:
         self.written: dict[str, None] = {}
         self.connected: dict[str, None] = {}
         self.started: dict[str, None] = {}
-        self.saved: dict[str, None] = {}
+        self.saved: dict[str, None] = {}  # functions of libraries that would have saved
         self.is_on = False
         self._is_confined = False
 
@@ -73,7 +73,7 @@ class Isolation:
         was_on, self.is_on = self.is_on, False
         try:
             if writes:
-                self._note(self.written, absolute)
+                self.note(self.written, absolute)
                 os.makedirs(os.path.dirname(copy), exist_ok=True)
             is_own = separator or (os.path.exists(copy) and (os.path.isfile(copy) or not os.path.exists(absolute)))
             return copy if writes or is_own else path
@@ -87,10 +87,10 @@ class Isolation:
             address = arguments[0] if event.startswith("socket.get") else arguments[-1]
             if isinstance(address, str | bytes) and event in ("socket.connect", "socket.bind"):
                 return  # a socket of this machine's file system
-            self._note(self.connected, str(address[0] if isinstance(address, tuple) else address))
+            self.note(self.connected, str(address[0] if isinstance(address, tuple) else address))
             raise OSError(errno.ENETUNREACH, "Network is unreachable (tb-memplugin fit runs scripts offline)")
         if event in STARTS or event.startswith("os.spawn"):
-            self._note(self.started, _text(arguments[0]))
+            self.note(self.started, _text(arguments[0]))
             if self._is_confined:
                 return
             raise PermissionError(errno.EPERM, "A script that tb-memplugin fit runs starts no processes")
@@ -103,16 +103,13 @@ class Isolation:
         if isinstance(path, str | bytes | os.PathLike):
             absolute = os.path.abspath(os.fsdecode(path))
             if not os.path.join(absolute, "").startswith((*self._allowed, *ELSEWHERE)):
-                self._note(self.written, absolute)
+                self.note(self.written, absolute)
                 raise OSError(errno.EROFS, "Read-only file system (in tb-memplugin fit)", absolute)
 
-    def _note(self, noted: dict[str, None], text: str) -> None:
+    def note(self, noted: dict[str, None], text: str) -> None:
+        """Note what the script tried in one of the lists, such as `saved`."""
         if len(noted) < LISTED:
             noted[text] = None
-
-    def note_saved(self, function: str) -> None:
-        """Note a function of a library that would have saved."""
-        self._note(self.saved, function)
 
     def tried(self) -> list[str]:
         """Return lines about what the script tried."""

@@ -10,6 +10,7 @@ import mmap
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 from tb_memplugin.fit.knobs import Changes
@@ -33,18 +34,6 @@ class ScriptProgram:
 
     def compile(self, compiler_options: Mapping[str, Any]) -> Any:
         return self._lowering.compile(compiler_options=dict(compiler_options))
-
-
-@dataclass
-class _Called:
-    """A called function, with those attributes of a `jax.stages.Traced` that changes are made to."""
-
-    _meta_tys_flat: list[Any]
-    _params: dict[str, Any]
-
-    @property
-    def jaxpr(self) -> Any:
-        return self._params["jaxpr"]
 
 
 @dataclass
@@ -83,7 +72,9 @@ class Lowerer:
         """Lower a function for the target's platform, or another one, on the CPU's devices."""
         pjit = importlib.import_module("jax._src.pjit")
         mlir = importlib.import_module("jax._src.interpreters.mlir")
-        called = _Called([pjit.convert_to_metaty(each) for each in arguments], parameters)
+        metas = [pjit.convert_to_metaty(each) for each in arguments]
+        # Those attributes of a `jax.stages.Traced` that changes are made to.
+        called = SimpleNamespace(_meta_tys_flat=metas, _params=parameters, jaxpr=parameters["jaxpr"])
         if changes is not None and changes.of_function:
             change(called, changes)
         return pjit._resolve_and_lower(
@@ -143,10 +134,8 @@ def moved_sharding(sharding: Any, assigned: Sequence[Any], devices: Any) -> Any:
     impls = importlib.import_module("jax._src.sharding_impls")
     if isinstance(sharding, jax.sharding.NamedSharding):
         mesh = sharding.mesh
-        if isinstance(mesh, jax.sharding.Mesh):
-            found = [devices[each.id] for each in mesh.devices.flat]
-        else:
-            found = list(assigned)  # an AbstractMesh
+        is_abstract = not isinstance(mesh, jax.sharding.Mesh)
+        found = list(assigned) if is_abstract else [devices[each.id] for each in mesh.devices.flat]
         placed = np.array(found, object).reshape(mesh.axis_sizes)
         return jax.sharding.NamedSharding(
             jax.sharding.Mesh(placed, mesh.axis_names, axis_types=mesh.axis_types),

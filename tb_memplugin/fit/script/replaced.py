@@ -83,7 +83,7 @@ def in_isolation(isolation: Isolation) -> dict[str, Replacing]:
 
     def doing_nothing(name: str, result: Any) -> Replacing:
         def replaced(*_: Any, **__: Any) -> Any:
-            isolation.note_saved(name)
+            isolation.note(isolation.saved, name)
             return result() if callable(result) else result
 
         return lambda _: replaced

@@ -7,13 +7,12 @@ import runpy
 import sys
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.fit.compile_task import ScriptCall
 from tb_memplugin.fit.knobs import Changes
-from tb_memplugin.fit.script.call import ScriptCall
 from tb_memplugin.fit.script.chosen_step import ChosenStep, ScriptEnded
 from tb_memplugin.fit.script.fake_input import parse_fake
 from tb_memplugin.fit.script.isolation import Isolation
@@ -29,22 +28,13 @@ OF_JAX = ("jax", "jaxlib", "tb_memplugin")  # packages that see the fake devices
 SHOWN = 5  # other large functions
 
 
-@dataclass(frozen=True)
-class RunScript:
-    """The step of a script, lowered for a target, and facts about it."""
-
-    program: ScriptProgram
-    caveats: list[str]
-    beside_bytes: int  # of one device, in arrays that the script keeps while the step runs
-    others: dict[str, int]  # what other functions need of a device at least, by their names
-
-
 def run_script(
     place: str, call: ScriptCall, changes: Changes, devices: Sequence[Any], target: Target, own: str
-) -> RunScript:
+) -> tuple[ScriptProgram, list[str], dict[str, Any]]:
     """Run a script, a file or a module, until its step is found. InputError where it has none.
 
-    `changes` contain its knobs, with their values.
+    `changes` contain its knobs, with their values. Return the step, lowered for the target, its caveats, and bytes of
+    one device: of arrays that the script keeps `beside` the step, and what each of the `others` needs at least.
     """
     import jax
 
@@ -83,12 +73,11 @@ def run_script(
         raise _no_step(place, call, chosen, end, isolation)
     if unused := replaced.unused & set(fakes):
         names = ", ".join(sorted(unused))
-        raise InputError(
-            "The script has no such function", names, "name it as MODULE.FUNCTION, or FUNCTION of the script"
-        )
+        text = "name it as MODULE.FUNCTION, or FUNCTION of the script"
+        raise InputError("The script has no such function", names, text)
     others = {jit.name: jit.needed_bytes for jit in sorted(chosen.others(), key=lambda jit: jit.needed_bytes)}
     caveats = [*_facts(chosen.jit, chosen, end), *isolation.tried()]
-    return RunScript(chosen.program, caveats, chosen.beside_bytes, others)
+    return chosen.program, caveats, {"beside": chosen.beside_bytes, "others": others}
 
 
 def _always(fake: Callable[..., Any]) -> Replacing:
@@ -168,9 +157,8 @@ def _facts(step: CalledJit, chosen: ChosenStep, end: BaseException | None) -> li
     elif end is not None or step.calls < 2:
         found.append("The script ended before its step was called again")
     if not step.updates:
-        found.append(
-            "The step returns no new values of what it takes: if it is an evaluation, name the step with --jit"
-        )
+        text = "The step returns no new values of what it takes: if it is an evaluation, name the step with --jit"
+        found.append(text)
     return found
 
 
@@ -188,9 +176,8 @@ def _no_step(
         text = f"The script ended with status {end.code} before its step" if isinstance(end.code, int) else end.code
         return InputError(text, name, "check its command line, after `--`")
     if isinstance(end, ModuleNotFoundError):
-        return InputError(
-            f"The script imports {end.name}, which is not installed", name, f"pip install {end.name}{others}"
-        )
+        text = f"The script imports {end.name}, which is not installed"
+        return InputError(text, name, f"pip install {end.name}{others}")
     if isinstance(end, FileNotFoundError):
         text = f"give it that file, or let --fake-input return data in its place{others}"
         return InputError(f"The script reads {end.filename}, which is missing", name, text)

@@ -16,6 +16,7 @@ from typing import Any
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.script.jits import SMALL, CalledJit, described, key_of
 from tb_memplugin.fit.script.on_target import Lowerer, zero_array
+from tb_memplugin.fit.step.changed_program import replaced
 
 LARGE = 64 << 20  # bytes of arguments and results from which on a function is not executed
 # Models that are initialized array by array would fill memory: after so many bytes of results, the limit is lower.
@@ -59,7 +60,7 @@ class Watcher:
         with ExitStack() as stack:
             for owner, name, value in (
                 (known, "_pjit_call_impl_python", partial(self._call, known._pjit_call_impl_python)),
-                (known, "_get_fastpath_data", _no_fastpath),  # later calls would bypass Python
+                (known, "_get_fastpath_data", lambda *_, **__: None),  # later calls would bypass Python
                 (mlir.ModuleContext, "get_backend", lambda *_, **__: self.lowerer.devices[0].client),  # of callbacks
                 (dispatch, "_batched_device_put_impl", partial(self._put, dispatch._batched_device_put_impl)),
                 (array, "__index__", _method(partial(self._read, array.__index__))),
@@ -67,8 +68,7 @@ class Watcher:
                 (stages.Traced, "lower", _method(ahead.lower)),
                 (stages.Lowered, "compile", _method(ahead.compile)),
             ):
-                stack.callback(setattr, owner, name, getattr(owner, name))
-                setattr(owner, name, value)
+                stack.enter_context(replaced(owner, name, value))
             # Functions that were called before would bypass Python too, and a new `jax.jit(f)` of one that is gone.
             importlib.import_module("jax._src.lib")._jax.PjitFunctionCache.clear_all()
             for name in ("_cpp_pjit_cache_fun_only", "_cpp_pjit_cache_explicit_attributes"):
@@ -146,13 +146,10 @@ def fullest(arrays: Sequence[Any]) -> int:
     """Return the bytes that arrays take of the device that has most of them. Memory of the host is none."""
     by_device: Counter[Any] = Counter()
     for each in arrays:
-        if getattr(each, "sharding", None) is not None and each.sharding.memory_kind in (
-            None,
-            "device",
-            "unpinned_host",
-        ):
-            size = math.prod(each.sharding.shard_shape(each.shape)) * int(each.dtype.itemsize)
-            by_device.update(dict.fromkeys(each.sharding.device_set, size))
+        sharding = getattr(each, "sharding", None)
+        if sharding is not None and sharding.memory_kind in (None, "device", "unpinned_host"):
+            size = math.prod(sharding.shard_shape(each.shape)) * int(each.dtype.itemsize)
+            by_device.update(dict.fromkeys(sharding.device_set, size))
     return max(by_device.values(), default=0)
 
 
@@ -164,10 +161,6 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
 def is_left_out(jit: CalledJit) -> bool:
     """Return whether a function is never executed."""
     return jit.has_kernel or jit.bytes > LARGE
-
-
-def _no_fastpath(*_: Any, **__: Any) -> None:
-    """Return nothing, so that each call goes through Python."""
 
 
 def _sharding_of(device: Any) -> Any:

@@ -34,14 +34,14 @@ def split_shapes(
     leaves, tree = jax.tree.flatten((tuple(arguments), dict(named)))
     if len(leaves) != len(chosen):
         raise InputError("The function has static arguments", axis, "close over them in the jitted function")
-    split, found = list[Any](), False
-    for leaf, is_chosen in zip(leaves, chosen, strict=True):
-        after = _split(getattr(leaf, "sharding", None), getattr(leaf, "shape", ()), axis) if is_chosen else None
-        found |= after is not None
-        split.append(leaf if after is None else jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=after))
+    found = False
+    for number in (number for number, is_chosen in enumerate(chosen) if is_chosen):
+        leaf = leaves[number]
+        if after := _split(getattr(leaf, "sharding", None), getattr(leaf, "shape", ()), axis):
+            leaves[number], found = jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=after), True
     if not found:
         raise InputError("Nothing to split along the axis", axis, REMEDY)
-    positional, keywords = jax.tree.unflatten(tree, split)
+    positional, keywords = jax.tree.unflatten(tree, leaves)
     return positional, keywords
 
 
@@ -63,7 +63,8 @@ def shard(traced: Any, axis: str, chosen: Sequence[bool]) -> None:
         if _is_named(given[number]):
             given[number] = after
         if _is_named(meta.sharding):
-            metas[number] = meta.replace(sharding=after, format=_with_sharding(meta.format, after))
+            form = None if meta.format is None else type(meta.format)(meta.format.layout, after)
+            metas[number] = meta.replace(sharding=after, format=form)
         for result in sorted(waiting):
             same = results[result].shape == meta.aval.shape and results[result].dtype == meta.aval.dtype
             if same and _is_named(returned[result]) and returned[result].spec == before.spec:
@@ -76,10 +77,6 @@ def shard(traced: Any, axis: str, chosen: Sequence[bool]) -> None:
     traced._params = {**params, "in_shardings": tuple(given), "out_shardings": tuple(returned)}
 
 
-def _with_sharding(form: Any, sharding: Any) -> Any:
-    return None if form is None else type(form)(form.layout, sharding)
-
-
 def _is_named(sharding: Any) -> bool:
     return hasattr(sharding, "spec") and hasattr(sharding, "mesh")
 
@@ -90,20 +87,28 @@ def _split(sharding: Any, shape: Sequence[int], axis: str) -> Any:
 
     if not _is_named(sharding):
         return None
-    free = {name: size for name, size in sharding.mesh.shape.items() if name not in _axes(sharding.spec)}
-    name = axis if axis in free else next((name for name, size in free.items() if str(size) == axis), None)
-    if name is None:
+    used = {name for part in sharding.spec for name in (part if isinstance(part, tuple) else (part,))}
+    free = {name: size for name, size in sharding.mesh.shape.items() if name not in used}
+    spec = [*sharding.spec, *[None] * len(shape)][: len(shape)]
+    found = place_to_split(shape, [part is None for part in spec], free, axis)
+    if found is None:
         return None
-    size, spec = free[name], [*sharding.spec, *[None] * len(shape)][: len(shape)]
-    whole = [n for n, extent in enumerate(shape) if spec[n] is None and extent and extent % size == 0]
-    if not whole:
-        return None
-    spec[max(whole, key=lambda n: shape[n])] = name
+    spec[found[0]] = found[1]
     return NamedSharding(sharding.mesh, PartitionSpec(*spec), memory_kind=sharding.memory_kind)
 
 
-def _axes(spec: Sequence[Any]) -> set[str]:
-    return {name for part in spec for name in (part if isinstance(part, tuple) else (part,)) if name is not None}
+def place_to_split(
+    shape: Sequence[int], is_whole: Sequence[bool], free: Mapping[str, int], axis: str
+) -> tuple[int, str] | None:
+    """Return the largest dimension that is whole and that an axis of the mesh divides, and the axis; None without one.
+
+    `free` are the sizes of the axes along which the array is not split yet. `axis` is a name, or a size.
+    """
+    name = axis if axis in free else next((name for name, size in free.items() if str(size) == axis), None)
+    if name is None:
+        return None
+    whole = [n for n, extent in enumerate(shape) if is_whole[n] and extent and extent % free[name] == 0]
+    return (max(whole, key=lambda n: shape[n]), name) if whole else None
 
 
 def lower_changed(function: Any, arguments: Sequence[Any], named: Mapping[str, Any], changes: Changes) -> Any:
@@ -145,14 +150,28 @@ def lower_traced(traced: Any, changes: Changes) -> Any:
 def change(traced: Any, changes: Changes) -> None:
     """Change the parameters of a traced function. InputError where a change is not possible."""
     paths = _paths(traced)
-    _require_all(paths, changes)
-    donate(traced, _chosen(paths, changes.donated))
+    for name in [*changes.donated, *(name for wanted in changes.sharded for name in wanted.arguments)]:
+        if not any(is_inside(path, name) for path in paths):
+            raise InputError("No such argument", name, f"the function has {', '.join(paths[:8])}")
+    donated = zip(traced._params["donated_invars"], _chosen(paths, changes.donated), strict=True)
+    traced._params = {**traced._params, "donated_invars": tuple(before or now for before, now in donated)}
     if changes.sharded and has_explicit_axes(traced):
         raise InputError("The mesh has explicit axes", "shardings", "return jax.jit(f), shapes: it is traced again")
     for wanted in changes.sharded:
         shard(traced, wanted.axis, _chosen(paths, wanted.arguments))
     if changes.drops_unused:
         traced._params = {**traced._params, "keep_unused": False}
+
+
+@contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Let an attribute of a module or a class have another value meanwhile."""
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
 
 
 @contextmanager
@@ -168,11 +187,8 @@ def remember_traced() -> Iterator[list[tuple[Any, Any]]]:
         found.append((traced, result))
         return result
 
-    jax.stages.Traced.lower = remember  # type: ignore
-    try:
+    with replaced(jax.stages.Traced, "lower", remember):
         yield found
-    finally:
-        jax.stages.Traced.lower = lower  # type: ignore
 
 
 def _paths(traced: Any) -> tuple[str, ...]:
@@ -185,17 +201,3 @@ def _paths(traced: Any) -> tuple[str, ...]:
 
 def _chosen(paths: Sequence[str], names: Sequence[str]) -> list[bool]:
     return [any(is_inside(path, name) for name in names) for path in paths]
-
-
-def _require_all(paths: Sequence[str], changes: Changes) -> None:
-    names = [*changes.donated, *(name for wanted in changes.sharded for name in wanted.arguments)]
-    for name in names:
-        if not any(is_inside(path, name) for path in paths):
-            raise InputError("No such argument", name, f"the function has {', '.join(paths[:8])}")
-
-
-def donate(traced: Any, chosen: Sequence[bool]) -> None:
-    """Donate the chosen arrays, in addition to those that are donated already."""
-    donated = traced._params["donated_invars"]
-    both = tuple(before or now for before, now in zip(donated, chosen, strict=True))
-    traced._params = {**traced._params, "donated_invars": both}

@@ -5,7 +5,7 @@ donation is an attribute of an argument of `main`, and so is a sharding.
 """
 
 import gzip
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -96,14 +96,12 @@ def _changed_module(proto: HloModuleProto, changes: Changes) -> Any:
         for wanted in changes.sharded:
             shard_arguments(ir, module, _chosen(names, wanted.arguments), wanted.axis)
         donors = [(number, DONOR, ir.BoolAttr.get(True)) for number in _chosen(names, changes.donated)]
-        given = [(number, name, ir.StringAttr.get(text)) for number, name, text in _places(module, "arg")]
-        returned = [(number, name, ir.StringAttr.get(text)) for number, name, text in _places(module, "out")]
-        _add(ir, main, "arg_attrs", len(main.type.inputs), [*donors, *given])
-        _add(ir, main, "res_attrs", len(main.type.results), returned)
+        _add(ir, main, "arg_attrs", len(main.type.inputs), [*donors, *_places(ir, module, "arg")])
+        _add(ir, main, "res_attrs", len(main.type.results), _places(ir, module, "out"))
     return module
 
 
-def _places(module: Any, prefix: str) -> Iterator[tuple[int, str, str]]:
+def _places(ir: Any, module: Any, prefix: str) -> Iterator[tuple[int, str, Any]]:
     """Yield the layouts and memories of arguments or results that are not the default, as attributes by number.
 
     In HLO, the module has them: `arg_memory_spaces = "0;5"` for two arguments.
@@ -111,13 +109,13 @@ def _places(module: Any, prefix: str) -> Iterator[tuple[int, str, str]]:
     own = module.operation.attributes
     for number, layout in enumerate(frontend_text(own, f"{prefix}_layout_modes").split(";")):
         if layout not in ("", "default"):
-            yield number, "mhlo.layout_mode", layout
+            yield number, "mhlo.layout_mode", ir.StringAttr.get(layout)
     for number, space in enumerate(frontend_text(own, f"{prefix}_memory_spaces").split(";")):
         if space == HOST_SPACE:
-            yield number, "mhlo.memory_kind", "pinned_host"
+            yield number, "mhlo.memory_kind", ir.StringAttr.get("pinned_host")
 
 
-def _add(ir: Any, main: Any, name: str, count: int, added: Sequence[tuple[int, str, Any]]) -> None:
+def _add(ir: Any, main: Any, name: str, count: int, added: Iterable[tuple[int, str, Any]]) -> None:
     """Add attributes to arguments or results of `main`, by number and name."""
     before = main.attributes[name] if name in main.attributes else [()] * count
     attributes = [{one.name: one.attr for one in each} for each in before]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.step.changed_program import REMEDY
+from tb_memplugin.fit.step.changed_program import REMEDY, place_to_split
 
 ATTRIBUTES, SHARDING, MESHES = "mhlo.frontend_attributes", "xla.sdy.sharding", "xla.sdy.meshes"
 OLDER = "mhlo.sharding"  # the same for XLA's older partitioner
@@ -24,15 +24,13 @@ def split(sharding: str, meshes: str, shape: Sequence[int], axis: str) -> str | 
     found = DIMENSIONS.search(sharding)
     axes = AXIS.findall(dict(MESH.findall(meshes)).get(found[1], "")) if found is not None else []
     free = {name: int(size) for name, size in axes if f'"{name}"' not in sharding}
-    name = axis if axis in free else next((name for name, size in free.items() if str(size) == axis), None)
-    if found is None or name is None:
+    if found is None:
         return None
     split_so_far = DIMENSION.findall(found[2])
-    whole = [n for n, (extent, axes) in enumerate(zip(shape, split_so_far, strict=True)) if '"' not in axes]
-    whole = [n for n in whole if shape[n] and shape[n] % free[name] == 0]
-    if not whole:
+    place = place_to_split(shape, ['"' not in axes for axes in split_so_far], free, axis)
+    if place is None:
         return None
-    split_so_far[max(whole, key=lambda n: shape[n])] = f'"{name}"'
+    split_so_far[place[0]] = f'"{place[1]}"'
     after = ", ".join(f"{{{axes}}}" for axes in split_so_far)
     return f"{sharding[: found.start(2)]}{after}{sharding[found.end(2) :]}"
 

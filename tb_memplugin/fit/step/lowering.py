@@ -2,19 +2,14 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.knobs import Changes
 from tb_memplugin.fit.process import SHAPES
 from tb_memplugin.fit.script.on_target import moved_sharding
-from tb_memplugin.fit.step.changed_program import (
-    lower_again,
-    lower_changed,
-    lower_traced,
-    remember_traced,
-)
+from tb_memplugin.fit.step.changed_program import lower_again, lower_changed, lower_traced, remember_traced, replaced
 from tb_memplugin.fit.step.step_file import EXAMPLE
 from tb_memplugin.model.fit_plan import is_batch
 
@@ -65,7 +60,8 @@ def _require_knobs(step: Callable[..., Any], name: str, devices: list[Any], knob
     except (ValueError, TypeError):
         return  # a compiled function has none
     parameters = list(signature.parameters.values())
-    names = [one.name for one in parameters[1:] if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    own = [one for one in parameters[1:] if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    names = [one.name for one in own]
     if not parameters:
         raise InputError("The step has no argument for the devices", name, WRITE)
     try:
@@ -75,23 +71,15 @@ def _require_knobs(step: Callable[..., Any], name: str, devices: list[Any], knob
         listed = f"the step has {', '.join(names)}" if names else f"the step has none: {WRITE}"
         if unknown := [knob for knob in knobs if knob not in names and not takes_any]:
             raise InputError("No such knob", ", ".join(unknown), listed) from None
-        missing = [
-            one.name
-            for one in parameters[1:]
-            if one.default is one.empty
-            and one.name not in knobs
-            and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
-        ]
-        if missing:
+        if missing := [one.name for one in own if one.default is one.empty and one.name not in knobs]:
             raise InputError("A knob without a value", ", ".join(missing), f"add --set {missing[0]}=VALUE") from None
 
 
 def _call(returned: Any, name: str) -> tuple[Any, Sequence[Any], Mapping[str, Any]]:
     """Return the jitted function with its arguments, positional and by name. InputError for anything else."""
     if hasattr(returned, "memory_analysis"):
-        raise InputError(
-            "The step returned a compiled function", name, "return it before .compile(): jax.jit(f), shapes"
-        )
+        text = "return it before .compile(): jax.jit(f), shapes"
+        raise InputError("The step returned a compiled function", name, text)
     if not isinstance(returned, tuple) or len(returned) not in (2, 3):
         kind = f"a tuple of {len(returned)}" if isinstance(returned, tuple) else _kind(returned)
         raise InputError(f"The step returned {kind}", name, WRITE)
@@ -103,11 +91,8 @@ def _call(returned: Any, name: str) -> tuple[Any, Sequence[Any], Mapping[str, An
         text = f"The arguments are {_kind(positional)}"
         raise InputError(text, name, "return them as a tuple, as in: return jax.jit(f), (shapes,)")
     if not isinstance(named, Mapping):
-        raise InputError(
-            f"The keyword arguments are {_kind(named)}",
-            name,
-            "return them as a dict, as in: return jax.jit(f), (shapes,), {'key': shape}",
-        )
+        text = "return them as a dict, as in: return jax.jit(f), (shapes,), {'key': shape}"
+        raise InputError(f"The keyword arguments are {_kind(named)}", name, text)
     return function, positional, named
 
 
@@ -163,11 +148,8 @@ def _placed_on(devices: list[Any]) -> Iterator[None]:
         traced._lojax = None  # cached for this machine's device
         return lower(traced, *positional, **named)
 
-    jax.stages.Traced.lower = lower_on  # type: ignore
-    try:
+    with replaced(jax.stages.Traced, "lower", lower_on):
         yield
-    finally:
-        jax.stages.Traced.lower = lower  # type: ignore
 
 
 def _has_no_place(traced: Any) -> bool:
@@ -187,12 +169,7 @@ def _placed(leaf: Any) -> Any:
 
 def _is_on(lowered: Any, devices: list[Any]) -> bool:
     """Return whether a lowered function is for devices of the target, or its devices are unknown."""
-    return set(_devices(lowered)) <= set(devices)
-
-
-def devices_used(lowered: Any) -> int:
-    """Return the number of devices that a lowered function is for; 0 where it is unknown."""
-    return len(_devices(lowered))
+    return set(lowered_for(lowered)) <= set(devices)
 
 
 def tokens_of(lowered: Any, knobs: Mapping[str, Any]) -> int:
@@ -217,7 +194,8 @@ def tokens_of(lowered: Any, knobs: Mapping[str, Any]) -> int:
     return int(max(sizes, default=0))
 
 
-def _devices(lowered: Any) -> tuple[Any, ...]:
+def lowered_for(lowered: Any) -> tuple[Any, ...]:
+    """Return the devices that a lowered function is for; none where they are unknown."""
     inner = getattr(getattr(lowered, "lowered", lowered), "_lowering", None)  # in wrappers of Flax and Equinox
     return tuple(getattr(inner, "_device_list", None) or ())
 
@@ -228,20 +206,16 @@ def _own_devices() -> Iterator[list[str]]:
     import jax
 
     called: list[str] = []
-    before = {name: getattr(jax, name) for name in OWN_DEVICES}
 
-    def recorded(name: str) -> Callable[..., Any]:
+    def recorded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*positional: Any, **named: Any) -> Any:
             if named.get("devices") is None:
                 called.append(f"jax.{name}()")
-            return before[name](*positional, **named)
+            return function(*positional, **named)
 
         return call
 
-    for name in OWN_DEVICES:
-        setattr(jax, name, recorded(name))
-    try:
+    with ExitStack() as stack:
+        for name in OWN_DEVICES:
+            stack.enter_context(replaced(jax, name, recorded(name, getattr(jax, name))))
         yield called
-    finally:
-        for name, function in before.items():
-            setattr(jax, name, function)

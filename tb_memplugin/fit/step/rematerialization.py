@@ -14,6 +14,7 @@ from typing import Any
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.script.jits import every_equation
+from tb_memplugin.fit.step.changed_program import replaced
 from tb_memplugin.model.fit import POLICIES, Remat, RematKind
 
 NAME = re.compile(r"[\w./-]{1,100}")  # which a change can contain
@@ -89,13 +90,13 @@ def watched_checkpoints(remat: Remat | None) -> Iterator[Checkpoints]:
         return scan(body, *positional, **named)
 
     with ExitStack() as changed:
-        changed.enter_context(_replaced(remat_p, "bind", bind_remat))
-        changed.enter_context(_replaced(name_p, "bind", bind_name))
-        changed.enter_context(_replaced(jax.lax, "scan", scan_kept))
+        changed.enter_context(replaced(remat_p, "bind", bind_remat))
+        changed.enter_context(replaced(name_p, "bind", bind_name))
+        changed.enter_context(replaced(jax.lax, "scan", scan_kept))
         wraps_loss = remat is not None and remat.kind in KEEPING
         for function in DIFFERENTIATED:
             replacing = _of_kept(getattr(jax, function), wrapped if wraps_loss else None, seen)
-            changed.enter_context(_replaced(jax, function, replacing))
+            changed.enter_context(replaced(jax, function, replacing))
         yield seen
     if remat is not None:
         _require(remat, seen)
@@ -106,16 +107,6 @@ def _inlined(jaxpr: Any, values: Sequence[Any]) -> Any:
     from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
     return jaxpr_as_fun(jaxpr if hasattr(jaxpr, "consts") else ClosedJaxpr(jaxpr, ()))(*values)
-
-
-@contextmanager
-def _replaced(module: Any, name: str, value: Any) -> Iterator[None]:
-    before = getattr(module, name)
-    setattr(module, name, value)
-    try:
-        yield
-    finally:
-        setattr(module, name, before)
 
 
 def _of_kept(differentiate: Callable[..., Any], policy: Any, seen: Checkpoints) -> Callable[..., Any]:

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.cache import replacing
-from tb_memplugin.fit.compile_task import Sources
+from tb_memplugin.fit.compile_task import ScriptCall, Sources
 from tb_memplugin.fit.inputs import PACKAGE, installed_folders
-from tb_memplugin.fit.script.call import ScriptCall
 
 MAX_BYTES = 64 << 20
 OWN = Path(PACKAGE).name

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.script.call import ScriptCall
+from tb_memplugin.fit.compile_task import ScriptCall
 from tb_memplugin.model.fit import dumped_files
 
 EXAMPLE = "def step(devices, batch=8): ... return jax.jit(f), (state_shapes, batch_shapes)"
