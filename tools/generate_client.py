@@ -23,7 +23,7 @@ from tb_memplugin.model.accelerators import ACCELERATORS
 from tb_memplugin.model.kinds import HOST_MEMORY, Axis, RecordingKind, Role, SpanKind
 from tb_memplugin.model.tables import FREE
 from tb_memplugin.questions.asking.endpoint import Endpoint, endpoints
-from tb_memplugin.questions.asking.inputs import Choice, Flag, Integer, OptionalInteger, Parameter
+from tb_memplugin.questions.asking.inputs import Choice, Flag, Integer, Parameter
 from tb_memplugin.questions.compare import comparison
 from tb_memplugin.questions.fleet.answer import FleetMetaJson
 from tb_memplugin.questions.fleet.devices import FleetDeviceRow
@@ -211,7 +211,7 @@ def _client(endpoint: Endpoint, declared: _Declarations) -> tuple[str, str]:
 
 def _parameter(parameter: Parameter, declared: _Declarations) -> str:
     match parameter:
-        case OptionalInteger():
+        case Integer(optional=True):
             return "number | null"
         case Integer():
             return "number"

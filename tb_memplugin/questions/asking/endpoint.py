@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from tb_memplugin import questions
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.inputs import RUN, Call, Input, NamesRecording, Parameter
+from tb_memplugin.questions.asking.inputs import RUN, Call, FileOf, Input, Parameter, RecordingOf
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Query = dict[str, str | int]
@@ -66,7 +66,7 @@ class Endpoint:
     @property
     def subjects(self) -> list[str]:
         """The parameters that name a recording or a run."""
-        return [p.name for p in self.parameters if isinstance(p, NamesRecording) or p == RUN]
+        return [p.name for p in self.parameters if isinstance(p, RecordingOf | FileOf) or p == RUN]
 
     def answer(self, call: Call) -> bytes | Any:
         """Return tables as bytes, or a value for JSON. BadParameter or InputError where there is no answer."""

@@ -16,7 +16,7 @@ from tb_memplugin.analysis.usage.live_set import UNEXPLAINED, share
 from tb_memplugin.model.arrays import U8
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import endpoint
-from tb_memplugin.questions.asking.inputs import Choice, OptionalInteger, RecordingOf
+from tb_memplugin.questions.asking.inputs import Choice, Integer, RecordingOf
 from tb_memplugin.questions.asking.json_types import SummaryJson
 from tb_memplugin.questions.recording.sites import site_text, source_text
 from tb_memplugin.questions.recording.summary import summary
@@ -135,8 +135,8 @@ class ComparisonJson(ComparedJson):
     "compare",
     RecordingOf("a"),
     RecordingOf("b"),
-    OptionalInteger("at_a", -1, lambda a, b: a.length - 1),
-    OptionalInteger("at_b", -1, lambda a, b, at_a: b.length - 1),
+    Integer("at_a", -1, lambda a, b: a.length - 1, optional=True),
+    Integer("at_b", -1, lambda a, b, at_a: b.length - 1, optional=True),
     Choice("by", CompareBy),
 )
 def compared(a: Recording, b: Recording, at_a: int | None, at_b: int | None, by: CompareBy) -> ComparisonJson:

@@ -143,7 +143,7 @@ def _chains(nodes: Sequence[TreeLineJson]) -> Iterator[list[TreeLineJson]]:
         yield chain
 
 
-@endpoint("tree", RECORDING, Choice("by", Classification), Flag("merge", False), report=EACH_CHOICE)
+@endpoint("tree", RECORDING, Choice("by", Classification), Flag("merge", default=False), report=EACH_CHOICE)
 def tree(recording: Recording, by: Classification, merge: bool) -> bytes:
     """Return the tables `tree`, one row per node in preorder, and `leaf`, the node of each allocation."""
     found = forest(recording, by, merge)
