@@ -1,7 +1,5 @@
 """A question of a command or an agent: its path, the size of the answer, further questions, and its failure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict, TypeVar, cast

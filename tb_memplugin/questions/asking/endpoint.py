@@ -7,8 +7,6 @@ The function gets one argument for each input, in order. It returns a TypedDict,
 tables (questions/asking/payload.py). All modules of questions are imported, so a new endpoint needs no other line.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

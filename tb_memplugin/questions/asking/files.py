@@ -1,7 +1,5 @@
 """Answers of commands that write or delete files."""
 
-from __future__ import annotations
-
 from typing import TypedDict
 
 from tb_memplugin.questions.asking.asked import AnswerJson

@@ -1,7 +1,5 @@
 """Inputs of endpoints: URL parameters with their types and limits, and the recordings that they name."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Selection of a recording, and of a moment in it, from the arguments of a command."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 

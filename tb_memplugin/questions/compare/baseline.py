@@ -1,7 +1,5 @@
 """The check of recordings against a baseline: which grew by more than a tolerance, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, TypedDict
 

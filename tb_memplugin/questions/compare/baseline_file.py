@@ -1,7 +1,5 @@
 """The file of a baseline: JSON with a fixed order, one line for each argument and array, for small diffs in git."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The check against a baseline as lines for a terminal, and as Markdown for a pull request."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 

@@ -1,7 +1,5 @@
 """The check of recordings against a memory budget, and the memory that a recording needs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import TypedDict
 

@@ -1,7 +1,5 @@
 """The causes of a change between two recordings: sentences, JSON, and the page's list of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypedDict
 

@@ -1,7 +1,5 @@
 """The changes between two recordings, as the page shows them; the other forms of a comparison are made of these."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Literal, TypedDict, get_args

@@ -1,7 +1,5 @@
 """The changes between the recordings of two paths, pair by pair, for the command and its JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, NotRequired, Protocol, TypedDict
 

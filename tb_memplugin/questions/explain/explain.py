@@ -1,7 +1,5 @@
 """The live memory of a recording at a moment, as terminal and JSON show it: by role and origin, leaks, advice."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 

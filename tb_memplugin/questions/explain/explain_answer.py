@@ -1,7 +1,5 @@
 """The memory live at the peak or another moment, in short: roles, lines, model paths, leaks, and advice."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NotRequired, TypeVar, cast
 

@@ -3,8 +3,6 @@
 Colors of text and lines are those of the notebook, so that it is as dark or as light as its surroundings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from markupsafe import Markup

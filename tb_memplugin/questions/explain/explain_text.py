@@ -1,7 +1,5 @@
 """The explanation of a moment as lines for a terminal: live memory by role and origin, leaks, advice."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from tb_memplugin.analysis.ownership.by_model import BEFORE, NO_PATH

@@ -1,7 +1,5 @@
 """The call graph of device profiles: which functions allocated the memory that is live."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypedDict
 

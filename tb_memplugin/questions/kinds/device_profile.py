@@ -1,7 +1,5 @@
 """Device profiles, each of one moment: figures, headline, and growth over a series of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypedDict
 

@@ -1,7 +1,5 @@
 """The first view of any recording: what a tab shows before all rows have arrived."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypedDict
 

@@ -1,7 +1,5 @@
 """Leak findings: one for each allocation site, with a verdict, a sentence and the numbers behind it."""
 
-from __future__ import annotations
-
 from typing import Literal, TypedDict
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The first view of a recording over time: its figures, its verdict, and the largest allocations at the peak."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

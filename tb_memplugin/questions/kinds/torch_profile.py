@@ -1,7 +1,5 @@
 """Figures and headline of PyTorch recordings over time."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tb_memplugin.analysis.fragmentation import fragmentation

@@ -1,7 +1,5 @@
 """The verdict on a recording in one line: its peak and limit, and the largest role with its line, or what is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TypedDict
 

@@ -1,7 +1,5 @@
 """Recordings of a watched job, which capture.watch makes: figures, growth, bytes by holder, and peaks of phases."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TypedDict
 

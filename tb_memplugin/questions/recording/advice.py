@@ -1,7 +1,5 @@
 """Advice: changes that lower the peak of a recording, with sentences and code."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypedDict
 

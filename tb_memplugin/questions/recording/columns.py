@@ -4,8 +4,6 @@ Each is declared here once. api/rows, exported tables, the answers of `buffers`,
 page's arrays and headings (frontend/src/payload/generated/columns.ts, by `make client`) are derived from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple

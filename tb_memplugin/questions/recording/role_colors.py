@@ -4,8 +4,6 @@ The hues are the Okabe-Ito set, which people with any common kind of color blind
 adjusted to contrast with a white and with a near-black page.
 """
 
-from __future__ import annotations
-
 ROLE_COLORS = (
     (0x8D9299, 0x8D9299),  # unknown: gray
     (0x0072B2, 0x2F8FD0),  # parameter: blue

@@ -1,7 +1,5 @@
 """Lines of code around stack frames, of files below the logdir or a source root."""
 
-from __future__ import annotations
-
 import json
 from typing import TypedDict
 

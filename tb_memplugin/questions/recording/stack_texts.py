@@ -1,7 +1,5 @@
 """Call stacks as text: short names for the page, and complete stacks for exported tables."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tables of a recording: its allocations, the regions that they lie in, and the positions of its axis."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

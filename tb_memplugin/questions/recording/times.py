@@ -1,7 +1,5 @@
 """The time of a program beside its memory: of each instruction, of the peak, and of buffers that nothing uses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TypedDict
 

@@ -1,7 +1,5 @@
 """A forest of a recording's rows for the page, and weighted by live bytes at one position as nodes and lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypedDict
 

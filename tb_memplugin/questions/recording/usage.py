@@ -1,7 +1,5 @@
 """The data of charts: memory in use at each position in buckets, lifetimes of allocations, and holes in free memory."""
 
-from __future__ import annotations
-
 from typing import TypedDict
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Values of XProf's JSON, and the tables of a program that its answers read."""
 
-from __future__ import annotations
-
 from typing import Any
 import numpy as np
 from tb_memplugin.model.arrays import I64

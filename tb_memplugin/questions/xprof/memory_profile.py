@@ -1,7 +1,5 @@
 """The memory profile of an allocator in XProf's JSON format."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The memory viewer of a program in XProf's JSON format."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
