@@ -3,14 +3,12 @@
 Every kind of recording has the same columns, so that one file can contain several; missing facts are unknown values.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +21,8 @@ from tb_memplugin.questions.recording.columns import EXPORTED, ChosenRows, Numbe
 from tb_memplugin.questions.recording.stack_texts import StackCells, truncate
 from tb_memplugin.questions.recording.summary import summary
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
+ExportColumn = Numbers | Mask | Text
+ExportTable = dict[str, ExportColumn]  # of equal lengths, by name
 LINE_END = "\r\n"
 # Operators, also full-width, small and minus sign, which Excel reads like those of ASCII; and what it skips before
 # them: spaces, control characters, and characters without a width. As in base/csv.ts.
@@ -122,7 +119,7 @@ def write_parquet_tables(tables: Iterator[ExportTable], metadata: str, stream: B
             writer.write_batch(batch)
 
 
-def _array(pa: Any, column: ExportColumn) -> pa.Array:
+def _array(pa: Any, column: ExportColumn) -> Any:
     if isinstance(column, Text):
         texts, code = distinct_texts(column)
         return pa.DictionaryArray.from_arrays(code, pa.array(texts, pa.string()))
@@ -131,8 +128,6 @@ def _array(pa: Any, column: ExportColumn) -> pa.Array:
     return pa.array(column)
 
 
-ExportColumn = Numbers | Mask | Text
-ExportTable = dict[str, ExportColumn]  # of equal lengths, by name
 # Rows per piece. Few enough that as many different long stacks fit in memory as text; enough that the cost per piece
 # does not matter, and that Parquet, where each piece is a row group, is read fast.
 PIECE_ROWS = 16_384
