@@ -8,10 +8,10 @@ import os
 from tb_memplugin.commands.output import asked, atomic_file, check_output, listing_of, pattern_of, print_problems
 from tb_memplugin.commands.terminal import MIN_BYTES, bounded, print_answer, show
 from tb_memplugin.errors import InputError
+from tb_memplugin.questions.asking.files import BaselineFileJson
 from tb_memplugin.questions.asking.json_types import problems_json
 from tb_memplugin.questions.asking.selectors import no_recordings
 from tb_memplugin.questions.compare.baseline import (
-    BaselineFileJson,
     baseline_answer,
     baseline_check,
     baseline_facts,

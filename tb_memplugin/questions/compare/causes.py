@@ -285,11 +285,6 @@ def explanation_json(explanation: Explanation) -> ExplanationJson:
     )
 
 
-def named_cause_json(cause: ChangeCause) -> NamedCauseJson:
-    """Return a cause in short."""
-    return record(NamedCauseJson, cause, text=cause_text(cause))
-
-
 def cause_json(cause: ChangeCause) -> CauseJson:
     """Return a cause with the parts of its sentence."""
     return record(CauseJson, cause, text=cause_text(cause))

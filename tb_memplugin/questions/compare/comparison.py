@@ -16,6 +16,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import endpoint
 from tb_memplugin.questions.asking.inputs import Choice, Integer, RecordingOf
 from tb_memplugin.questions.asking.json_types import SummaryJson
+from tb_memplugin.questions.asking.selectors import time_at
 from tb_memplugin.questions.recording.sites import site_text, source_text
 from tb_memplugin.questions.recording.summary import summary
 from tb_memplugin.questions.records import record, records
@@ -216,8 +217,13 @@ def pairs(a: Sequence[Recording], b: Sequence[Recording]) -> list[Pair]:
     if len(a) == len(b) == 1:
         return [(a[0], b[0])]
     rest_a, rest_b = list(a), list(b)
-    found = take_pairs(rest_a, rest_b, _identity) + take_pairs(rest_a, rest_b, _named)
-    return found or (take_pairs(rest_a, rest_b, _device) if _is_profile(a) and _is_profile(b) else [])
+    # A title is compared without the program's id, which differs after every change; then without the number of a
+    # dump's module, which differs after every change of another module.
+    found = take_pairs(rest_a, rest_b, lambda one: (one.kind, PROGRAM_ID.sub("", one.title), one.memory))
+    found += take_pairs(rest_a, rest_b, lambda one: (one.kind, program_name(one.title), one.memory))
+    if not found and _is_profile(a) and _is_profile(b):
+        return take_pairs(rest_a, rest_b, lambda one: (one.kind, one.memory))
+    return found
 
 
 def _is_profile(recordings: Sequence[Recording]) -> bool:
@@ -226,28 +232,12 @@ def _is_profile(recordings: Sequence[Recording]) -> bool:
     return is_one and all(recording.kind.has_call_graph or recording.kind.is_torch for recording in recordings)
 
 
-def _device(recording: Recording) -> tuple[str, ...]:
-    return (recording.kind, recording.memory)
-
-
-def _identity(recording: Recording) -> tuple[str, ...]:
-    """Return kind, title and memory. A title is without the program's id, which differs after every change."""
-    return (recording.kind, PROGRAM_ID.sub("", recording.title), recording.memory)
-
-
-def _named(recording: Recording) -> tuple[str, ...]:
-    """Return the same without the number of a dump's module, which differs after every change of another module."""
-    return (recording.kind, program_name(recording.title), recording.memory)
-
-
 def _moment(recording: Recording, position: int, total: int) -> ComparedSideJson:
-    clock = recording.clock
-    timed = clock is not None and 0 <= position < len(clock)
     return {
         "recording": summary(recording),
         "position": position,
         "length": recording.length,
-        "time_ns": int(clock[position]) if clock is not None and timed else None,
+        "time_ns": time_at(recording, position),
         "bytes": total,
     }
 

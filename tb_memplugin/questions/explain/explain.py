@@ -12,7 +12,7 @@ from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.json_types import FigureJson, OutOfMemoryJson, SiteJson, SummaryJson
-from tb_memplugin.questions.asking.selectors import position_of
+from tb_memplugin.questions.asking.selectors import position_of, time_at
 from tb_memplugin.questions.kinds import device_profile, leaks, memory_profile
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson, joins
 from tb_memplugin.questions.kinds.verdict import moment_text, verdict, verdict_text
@@ -227,11 +227,9 @@ def _group(recording: Recording, row: int, allocations: int, size: int, total: i
 
 def moment(recording: Recording, position: int) -> MomentJson:
     """Describe a position: its time in nanoseconds, its step, its live bytes, and whether it is the peak."""
-    clock = recording.clock
-    timed = clock is not None and 0 <= position < len(clock)
     found: MomentJson = {
         "position": position,
-        "time_ns": int(clock[position]) if clock is not None and timed else None,
+        "time_ns": time_at(recording, position),
         "step": step_at(recording, position),
         "bytes": breakdown(recording, position).total,
         "peak": position == peak(recording).position,

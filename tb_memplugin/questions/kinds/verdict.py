@@ -12,6 +12,7 @@ from tb_memplugin.model.kinds import Axis, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import RECORDING
+from tb_memplugin.questions.asking.selectors import time_at
 from tb_memplugin.questions.kinds import leaks, watched
 from tb_memplugin.questions.oom import failure as oom
 from tb_memplugin.questions.recording.advice import AdviceListJson
@@ -140,7 +141,7 @@ def best_text(found: AdviceListJson) -> str:
 
 def moment_text(recording: Recording, position: int) -> str:
     """Return what is live at a moment other than the peak as a line. Alarms and advice are about the peak."""
-    used, limit, clock = breakdown(recording, position).total, headroom(recording).capacity, recording.clock
+    used, limit, time = breakdown(recording, position).total, headroom(recording).capacity, time_at(recording, position)
     role, held = _largest_role(recording, position)
     line = _heaviest_line(recording, position, role, used)
     place, largest = base_name(line.line) if line is not None else "", ""
@@ -149,9 +150,8 @@ def moment_text(recording: Recording, position: int) -> str:
     elif place:
         largest = f"most from {place}"
     when = f"At #{position}" if position >= 0 else "Before the first event"
-    timed = clock is not None and 0 <= position < len(clock)
     parts = [
-        f"{when}{f', {clock[position] / 1e9:.6f} s' if clock is not None and timed else ''}",
+        f"{when}{f', {time / 1e9:.6f} s' if time is not None else ''}",
         bytes_of_text(used, limit) if limit else f"{bytes_text(used)} live",
         largest,
         f"the peak is {bytes_text(peak(recording).bytes)}",
