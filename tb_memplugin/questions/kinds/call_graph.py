@@ -28,7 +28,6 @@ from tb_memplugin.questions.asking.inputs import (
     Integer,
     RecordingOf,
 )
-from tb_memplugin.questions.asking.payload import compact
 from tb_memplugin.questions.kinds.device_profile import has_call_graph
 from tb_memplugin.questions.records import record
 
@@ -139,17 +138,16 @@ def call_graph(
 def _encoded(found: CallGraph, by: Granularity) -> CallGraphJson:
     nodes = found.nodes
     listed = slice(0, MAX_LISTED)  # functions in the picture come first: they are the largest
-    function, file = (compact(text.take(np.arange(len(text))[listed])) for text in (nodes.function, nodes.file))
-    figures = {name: getattr(nodes, name)[listed] for name in FIGURES}
+    function, file = (text.take(np.arange(len(text))[listed]).tolist() for text in (nodes.function, nodes.file))
     return record(
         CallGraphJson,
         found,
         by=by,
         nodes=record(
             CallNodesJson,
-            figures,
-            function=[function[i] for i in range(len(function))],
-            file=[file[i] for i in range(len(file))],
+            {name: getattr(nodes, name)[listed] for name in FIGURES},
+            function=function,
+            file=file,
             drawn=found.drawn[listed].tolist(),
         ),
         nodes_total=len(nodes.flat),

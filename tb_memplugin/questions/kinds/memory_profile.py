@@ -1,4 +1,4 @@
-"""The first view of a recording over time: its figures, its verdict, and the largest allocations at the peak."""
+"""Figures of recordings over time."""
 
 from typing import Any
 
@@ -7,25 +7,12 @@ import numpy as np
 from tb_memplugin.analysis.fragmentation import fragmentation
 from tb_memplugin.analysis.usage.figure_definitions import ALLOCATOR, Figure, define
 from tb_memplugin.analysis.usage.live_bytes import peak, traffic
-from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import ReportedMemory
-from tb_memplugin.questions.asking.endpoint import InReport, endpoint
-from tb_memplugin.questions.asking.inputs import RECORDING
 from tb_memplugin.questions.kinds import torch_profile, watched
-from tb_memplugin.questions.kinds.first_view import encode_first_view
-from tb_memplugin.questions.recording.usage import FIRST_BUCKETS, usage_over_time
 
 HEAP_PEAK = "Lifetime peak of the heap"  # where the allocator has a stack, which the figure excludes
 LOWER_BOUND = "The largest hole between live blocks at the peak; a larger request may have succeeded beyond them."
-
-
-@endpoint("memory_profile", RECORDING, report=InReport(lambda recording: recording.axis is Axis.TIME))
-def first_view(recording: Recording) -> bytes:
-    """Return the first view of a recording over time."""
-    recording = recording.outline  # the rest takes longer to read, and follows with api/rows
-    usage = usage_over_time(recording, 0, recording.length, FIRST_BUCKETS)
-    return encode_first_view(recording, figures(recording), usage)
 
 
 def figures(recording: Recording) -> list[Figure]:

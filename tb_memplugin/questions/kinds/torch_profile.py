@@ -9,14 +9,14 @@ from tb_memplugin.analysis.usage.figure_definitions import TORCH, Figure, define
 from tb_memplugin.analysis.usage.live_bytes import peak, traffic
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import agree, bytes_text, counted
 
 
 def figures(recording: Recording) -> list[Figure]:
     """Return the figures in reading order."""
     top, rows = peak(recording), recording.allocations
     reserved, pieces, moved = recording.reserved, fragmentation(recording), traffic(recording)
-    live = (rows.start <= top.position) & (top.position < rows.end)
+    live = rows.live_at(top.position)
     waiting = live & (rows.last_used <= top.position) & (rows.start < rows.last_used)
     rounding = int((rows.charge - rows.requested)[live].sum())
     at = int(reserved[top.position]) if reserved is not None and len(reserved) else None
@@ -61,18 +61,18 @@ def retained_gradients_sentences(recording: Recording) -> list[str]:
     if not len(found.position):
         return []
     count = len(found.position)
-    times = f"{count:,} iteration{'s' if count > 1 else ''} after a step of the optimizer"
+    times = f"{counted(count, 'iteration')} after a step of the optimizer"
     surviving = int((found.gradients > 0).sum())
     gradients = (
         f"Gradients survive into the next iteration: {bytes_text(int(found.gradients.max()))} of them are live when "
-        f"{surviving:,} of the {times} begin{'' if count > 1 else 's'}. optimizer.zero_grad(set_to_none=True) before "
+        f"{surviving:,} of the {times} {agree(count, 'begins', 'begin')}. optimizer.zero_grad(set_to_none=True) before "
         "the forward pass frees them for the activations."
         if surviving
         else f"Gradients do not survive into the next iteration: none are live when the {times} begin."
     )
-    state = int(found.state.max())
     rows = recording.allocations
     kept = (rows.start >= 0) & (rows.end >= recording.length)
     if not (kept & (roles(recording) == Role.OPTIMIZER_STATE)).any():
         return [gradients]
-    return [gradients, f"The optimizer's state, {bytes_text(state)}, is allocated in its first step in this trace."]
+    state = bytes_text(int(found.state.max()))
+    return [gradients, f"The optimizer's state, {state}, is allocated in its first step in this trace."]

@@ -25,6 +25,22 @@ from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.questions.recording.stack_texts import StackCells, stack_texts
 
 ROLES = Strings.of([role.label for role in Role])  # a role's number is its place here
+# Colors of roles as 0xRRGGBB, for a light and a dark page. The hues are the Okabe-Ito set, which people with any common
+# kind of color blindness can tell apart. Lightness is adjusted to contrast with a white and with a near-black page.
+ROLE_COLORS = (
+    (0x8D9299, 0x8D9299),  # unknown: gray
+    (0x0072B2, 0x2F8FD0),  # parameter: blue
+    (0x56B4E9, 0x7CC7F2),  # optimizer state: sky
+    (0x5D6BD0, 0x8490EE),  # input: indigo
+    (0xD55E00, 0xE9742B),  # gradient: vermillion
+    (0xE69F00, 0xF0B429),  # activation: orange
+    (0xCC79A7, 0xD98BB8),  # output: pink
+    (0xC8B400, 0xE8DC52),  # constant: yellow, darkened
+    (0x009E73, 0x1FB68A),  # temporary: green
+    (0x7B5EA7, 0x9D82C9),  # executable: violet
+    (0x96755B, 0xB08C70),  # thread-local: brown
+    (0x00606B, 0xA5EEF0),  # state: dark teal
+)
 REGION_KINDS = Strings.of([RegionKind(kind).label for kind in range(sum(RegionKind) + 1)])
 
 ColumnValues = npt.NDArray[Any] | Text
@@ -109,7 +125,7 @@ class RowColumn:
         return Numbers(found, known) if found.dtype != np.bool_ else found
 
 
-def _of_table(name: str) -> Callable[[ChosenRows], Any]:
+def _table(name: str) -> Callable[[ChosenRows], Any]:
     """Return the values of a column that the recording's table of allocations has under this name."""
 
     def values(rows: ChosenRows) -> ColumnValues:
@@ -147,26 +163,25 @@ def _in_buffer_allocation(rows: ChosenRows) -> Mask:
     return rows.place.in_region & ~rows.place.addressed
 
 
-TABLE = _of_table
 COLUMNS: tuple[RowColumn, ...] = (
     RowColumn("recording", "the recording's id", lambda rows: Text(np.zeros(len(rows.which), dtype=np.int32),
               Strings.of([rows.recording.id])), "recording"),
     RowColumn("row", "the row's number in its recording", lambda rows: rows.which, "row"),
-    RowColumn("name", "the buffer's or allocation's name", TABLE("name"), "name", "Name", page="text"),
+    RowColumn("name", "the buffer's or allocation's name", _table("name"), "name", "Name", page="text"),
     RowColumn("role", "the role, such as parameter or activation", lambda rows: roles(rows.recording)[rows.which],
               "role", "Role", page="u8", labels=ROLES),
-    RowColumn("size", "bytes as placed, with padding and rounding", TABLE("size"), "size_bytes", "Size", "bytes",
+    RowColumn("size", "bytes as placed, with padding and rounding", _table("size"), "size_bytes", "Size", "bytes",
               "f64"),
-    RowColumn("requested", "bytes requested, without padding and rounding", TABLE("requested"),
+    RowColumn("requested", "bytes requested, without padding and rounding", _table("requested"),
               "requested_bytes", "Requested", "bytes", "f64"),
     RowColumn("charge", "bytes that the row adds to live bytes; 0 where its memory is charged to another row",
-              TABLE("charge"), "charge_bytes", unit="bytes", page="f64"),
+              _table("charge"), "charge_bytes", unit="bytes", page="f64"),
     RowColumn("count", "the number of allocations of this size that the row stands for",
               lambda rows: rows.recording.allocation_counts(rows.which), "count"),
-    RowColumn("shape", "the shape with its layout", TABLE("shape"), "shape", "Shape", page="text"),
-    RowColumn("dtype", "the element type", TABLE("dtype"), "dtype", "Type", page="text"),
-    RowColumn("op", "the opcode or operator", TABLE("op"), "op", "Op", page="text"),
-    RowColumn("op_name", "the model path", TABLE("op_name"), "op_name", "Op name", page="text"),
+    RowColumn("shape", "the shape with its layout", _table("shape"), "shape", "Shape", page="text"),
+    RowColumn("dtype", "the element type", _table("dtype"), "dtype", "Type", page="text"),
+    RowColumn("op", "the opcode or operator", _table("op"), "op", "Op", page="text"),
+    RowColumn("op_name", "the model path", _table("op_name"), "op_name", "Op name", page="text"),
     RowColumn("copied", "the op_name of the copied value, for copies without one of their own; trees place them there",
               _copied, page="text"),
     RowColumn("source", "the user's innermost source line", lambda rows: source_lines(rows.recording).take(rows.which),
@@ -185,20 +200,20 @@ COLUMNS: tuple[RowColumn, ...] = (
               "live_before"),
     RowColumn("never_freed", "whether it is still live when the recording ends", lambda rows: ~rows.is_freed,
               "never_freed"),
-    RowColumn("start", "the position of the allocation", TABLE("start"), "allocated_at", "At", "position", "i32",
+    RowColumn("start", "the position of the allocation", _table("start"), "allocated_at", "At", "position", "i32",
               known=lambda rows: rows.is_born),
-    RowColumn("end", "the position of the free", TABLE("end"), "freed_at", unit="position", page="i32",
+    RowColumn("end", "the position of the free", _table("end"), "freed_at", unit="position", page="i32",
               known=lambda rows: rows.is_freed),
     RowColumn("start_ns", "the time of the allocation", lambda rows: rows.times(rows.table.start[rows.which])[0],
               "allocated_at_ns", unit="ns",
               known=lambda rows: rows.times(rows.table.start[rows.which])[1] & rows.is_born),
     RowColumn("end_ns", "the time of the free", lambda rows: rows.times(rows.table.end[rows.which])[0], "freed_at_ns",
               unit="ns", known=lambda rows: rows.times(rows.table.end[rows.which])[1] & rows.is_freed),
-    RowColumn("defined", "the position where its value is written", TABLE("defined"), "defined_at", "Defined",
+    RowColumn("defined", "the position where its value is written", _table("defined"), "defined_at", "Defined",
               "position", "i32"),
     RowColumn("last_used", "the position of its last use, or of the last use of a buffer that shares its memory",
-              TABLE("last_used"), "last_used_at", "Last used", "position", "i32"),
-    RowColumn("region", "the row of its region in the table of regions", TABLE("region"), page="i32"),
+              _table("last_used"), "last_used_at", "Last used", "position", "i32"),
+    RowColumn("region", "the row of its region in the table of regions", _table("region"), page="i32"),
     RowColumn("region_index", "the index of the buffer allocation or segment that contains it",
               lambda rows: rows.place.region, "region", known=lambda rows: rows.place.in_region),
     RowColumn("region_kind", "the kind of that region: `parameter`, `output`, `constant`, `thread_local`, `temporary`",
@@ -206,13 +221,13 @@ COLUMNS: tuple[RowColumn, ...] = (
     RowColumn("region_size", "the size of that region",
               lambda rows: _entries(rows.recording.regions.size, rows.table.region[rows.which], rows.place.in_region),
               "region_bytes", unit="bytes", known=lambda rows: rows.place.in_region),
-    RowColumn("offset", "the offset in that region", TABLE("offset"), "offset_bytes", unit="bytes", page="f64",
+    RowColumn("offset", "the offset in that region", _table("offset"), "offset_bytes", unit="bytes", page="f64",
               known=lambda rows: rows.table.offset[rows.which] >= 0),
     RowColumn("address", "the address in the memory", lambda rows: rows.place.address, "address",
               known=lambda rows: rows.place.addressed),
-    RowColumn("canonical", "the row whose memory it shares", TABLE("canonical"), "shares_with_row", page="i32",
+    RowColumn("canonical", "the row whose memory it shares", _table("canonical"), "shares_with_row", page="i32",
               known=lambda rows: rows.table.canonical[rows.which] != rows.which),
-    RowColumn("id", "the number that the source gives it", TABLE("id"), "id", page="f64"),
+    RowColumn("id", "the number that the source gives it", _table("id"), "id", page="f64"),
 )  # fmt: skip
 BY_NAME = {column.name: column for column in COLUMNS}
 PAGE_COLUMNS = [column for column in COLUMNS if column.page]

@@ -11,7 +11,7 @@ from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import NamedSpans
-from tb_memplugin.questions.xprof.json_fields import Json
+from tb_memplugin.questions.xprof import Json
 
 MAX_SNAPSHOTS = 10_000  # about 4 MB of JSON, and as many points as the chart of XProf's page can draw
 
@@ -100,7 +100,7 @@ class AllocatorProfile:
     def _at_peak(self) -> tuple[list[int], list[Json], list[Json]]:
         """Return the events of the live allocations, these allocations by size, and live bytes without an event."""
         rows, top = self.rows, self.peak
-        live = (rows.start <= top) & (top < rows.end) & (rows.charge > 0)
+        live = rows.live_at(top) & (rows.charge > 0)
         named = np.flatnonzero(live & (rows.start >= 0))
         texts = [column.codes[named] for column in (rows.name, rows.op, rows.dtype, rows.shape)]
         keys = np.column_stack([-rows.size[named], -rows.requested[named], *texts])  # largest first
@@ -150,8 +150,7 @@ def _steps(recording: Recording) -> I64:
     if spans is None or clock is None:
         return np.zeros(recording.length, dtype=np.int64)
     started = np.searchsorted(spans.start_ns[spans.kind == SpanKind.STEP], clock, side="right")
-    number: I64 = np.maximum(started - 1, 0)
-    return number
+    return np.maximum(started - 1, 0)
 
 
 def _sample(live: I64) -> list[int]:
