@@ -151,8 +151,3 @@ def _count(answer: BaselineCheck, broken: int) -> str:
         return f"{counted(total, 'recording')} within {answer.tolerance.text} of the baseline"
     verb = agree(broken, "is", "are")
     return f"{broken:,} of {counted(total, 'recording')} {verb} more than {answer.tolerance.text} above the baseline"
-
-
-def texts(answer: BaselineCheck, as_markdown: bool) -> Sequence[str]:
-    """Return the lines of the check in one of its two forms."""
-    return list((markdown if as_markdown else lines)(answer))

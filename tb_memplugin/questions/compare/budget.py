@@ -68,7 +68,7 @@ def budget(recordings: Sequence[Recording], limit: int, chosen: Regex) -> Budget
     checked.
     """
     selected = [r for r in recordings if chosen.search(r.id) and (chosen.pattern or r.is_main_memory)]
-    found, failed = each(selected, lambda recording: (need(recording), _broken(recording, limit)))
+    found, failed = each(selected, lambda recording: _checked(recording, limit))
     above = [broken for _, broken in found if broken is not None]
     return {
         "limit_bytes": limit,
@@ -88,15 +88,15 @@ def need(recording: Recording) -> NeedJson:
     }
 
 
-def _broken(recording: Recording, limit: int) -> AboveBudgetJson | None:
-    """Return a recording above the limit with its explanation; None for others."""
+def _checked(recording: Recording, limit: int) -> tuple[NeedJson, AboveBudgetJson | None]:
+    """Return the memory that a recording needs, and if that is above the limit, its explanation."""
     found = need(recording)
     above = found["needed_bytes"] - limit
     if above <= 0:
-        return None
+        return found, None
     explained, failed = each([recording], explanation)
     lines_of = explained[0] if explained else [failed[0].text]
-    return record(AboveBudgetJson, summary(recording.outline), found, above_bytes=above, explanation=lines_of)
+    return found, record(AboveBudgetJson, summary(recording.outline), found, above_bytes=above, explanation=lines_of)
 
 
 def explanation(recording: Recording) -> list[str]:

@@ -7,7 +7,7 @@ from tb_memplugin.analysis.ownership.classification import NO_FUNCTION, NO_LINE,
 from tb_memplugin.analysis.usage.live_set import UNEXPLAINED
 from tb_memplugin.model.kinds import HOST_MEMORY, Axis, RecordingKind
 from tb_memplugin.questions.asking.text_table import align
-from tb_memplugin.questions.explain.explain import ExplainedMoment, Group, MomentJson
+from tb_memplugin.questions.explain.explain import ExplainedMoment, Group
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson
 from tb_memplugin.questions.kinds.leaks import LeaksJson, several
 from tb_memplugin.questions.recording.advice import lines as advice_lines
@@ -83,17 +83,16 @@ def _tree(tree: Sequence[TreeLineJson], heading: str, unknown: str, separator: s
 def _state(answer: ExplainedMoment) -> str:
     """Describe the bytes: live at a moment, or needed by a program that was never run."""
     used_is = answer["out_of_memory"]["used_is"] if "out_of_memory" in answer else "live"
-    return "needed" if used_is == "needed" else f"{used_is} {_moment(answer['at'], answer['recording']['axis'])}"
-
-
-def _moment(at: MomentJson, axis: str) -> str:
-    if axis == Axis.INSTANT:
-        return "at that moment"
+    at = answer["at"]
+    if used_is == "needed":
+        return used_is
+    if answer["recording"]["axis"] == Axis.INSTANT:
+        return f"{used_is} at that moment"
     if at["position"] < 0:
-        return "before the first event"
+        return f"{used_is} before the first event"
     when = f", {at['time_ns'] / 1e9:.6f} s into the profile" if at["time_ns"] is not None else ""
     step = f", in {at['step']}" if at["step"] else ""
-    return f"at {'the peak, ' if at['peak'] else ''}#{at['position']}{when}{step}"
+    return f"{used_is} at {'the peak, ' if at['peak'] else ''}#{at['position']}{when}{step}"
 
 
 def _buffers(answer: ExplainedMoment) -> Iterator[str]:

@@ -5,15 +5,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from tb_memplugin.analysis.call_graph import (
-    CallGraph,
-    Granularity,
-    Refine,
-    Samples,
-    build_call_graph,
-    diff_samples,
-    live_samples,
-)
+from tb_memplugin.analysis.call_graph import Granularity, Refine, build_call_graph, diff_samples, live_samples
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import InReport, endpoint
@@ -129,13 +121,10 @@ def call_graph(
     recordings: Sequence[Recording], base: Sequence[Recording] | None, by: Granularity, refine: Refine, most: int
 ) -> CallGraphJson:
     """Return the call graph of all `recordings`, or of their change since `base`. InputError for a bad expression."""
-    samples: Samples = live_samples(recordings)
+    samples = live_samples(recordings)
     if base is not None:
         samples = diff_samples(live_samples(base), samples)
-    return _encoded(build_call_graph(samples, by, refine, most), by)
-
-
-def _encoded(found: CallGraph, by: Granularity) -> CallGraphJson:
+    found = build_call_graph(samples, by, refine, most)
     nodes = found.nodes
     listed = slice(0, MAX_LISTED)  # functions in the picture come first: they are the largest
     function, file = (text.take(np.arange(len(text))[listed]).tolist() for text in (nodes.function, nodes.file))

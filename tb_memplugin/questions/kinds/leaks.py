@@ -13,7 +13,7 @@ from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import RECORDING, RECORDINGS
 from tb_memplugin.questions.asking.json_types import SiteJson
 from tb_memplugin.questions.asking.source import Recordings
-from tb_memplugin.questions.kinds.torch_profile import retained_gradients_sentences
+from tb_memplugin.questions.kinds.memory_profile import retained_gradients_sentences
 from tb_memplugin.questions.kinds.watched import growth_message
 from tb_memplugin.questions.recording.sites import leaking, line_text, site
 from tb_memplugin.sizes import bytes_text, percent_text

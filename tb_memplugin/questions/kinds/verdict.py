@@ -92,7 +92,7 @@ def _padding(recording: Recording, top: Peak) -> int:
     if recording.program is None or not recording.is_main_memory or not top.bytes:
         return 0
     padding = top.bytes - int(usage(recording).requested[top.position])
-    return padding if padding >= MIN_PADDING * max(top.bytes, 1) else 0
+    return padding if padding >= MIN_PADDING * top.bytes else 0
 
 
 def _heaviest_line(recording: Recording, position: int, role: Role, used: int) -> HeaviestLine | None:

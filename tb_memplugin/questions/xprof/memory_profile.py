@@ -85,14 +85,11 @@ class AllocatorProfile:
     def _activity(self, row: int, position: int) -> Json:
         rows, regions = self.rows, self.recording.regions
         base = int(regions.index[0]) if len(regions) else 0
-        return {
+        return self._special(rows.name[row], rows.op[row], int(rows.size[row])) | {
             "memoryActivity": "ALLOCATION" if rows.start[row] == position else "DEALLOCATION",
             "requestedBytes": str(rows.requested[row]),
-            "allocationBytes": str(rows.size[row]),
             "address": str(base + int(rows.offset[row]) if rows.offset[row] >= 0 else 0),
-            "tfOpName": rows.name[row],
             "stepId": str(self.step[position]),
-            "regionType": rows.op[row],
             "dataType": DTYPES.get(rows.dtype[row], "INVALID"),
             "tensorShape": rows.shape[row],
         }
