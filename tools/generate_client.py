@@ -274,7 +274,7 @@ def _constants(enums: dict[str, type[StrEnum]]) -> str:
 def _columns() -> str:
     """Return the page's columns of allocations: the type of each array, and how tables and saved files show it."""
     arrays = ", ".join(f'{column.name}: "{column.page}"' for column in PAGE_COLUMNS)
-    optional = [each.name for each in PAGE_COLUMNS if each.is_sent is not True or each.name in OF_DATA_FLOW]
+    optional = [each.name for each in PAGE_COLUMNS if each.is_sent is not None or each.name in OF_DATA_FLOW]
     entries = []
     for column in PAGE_COLUMNS:
         texts = {

@@ -79,11 +79,15 @@ def budget(recordings: Sequence[Recording], limit: int, chosen: Regex) -> Budget
 
 
 def need(recording: Recording) -> NeedJson:
-    """Return the memory that a recording needs."""
+    """Return the memory that a recording needs, and the name of the figure that is compared with the limit."""
+    failure = recording.out_of_memory
+    figure = "reserved" if recording.kind.has_program else "peak"
+    if failure is not None and failure.phase is not OutOfMemoryPhase.COMPILE:
+        figure = "requested"
     return {
         "id": recording.id,
         "needed_bytes": required_bytes(recording),
-        "figure": _figure(recording),
+        "figure": figure,
         "caveats": caveats_json(recording),
     }
 
@@ -102,13 +106,6 @@ def _checked(recording: Recording, limit: int) -> tuple[NeedJson, AboveBudgetJso
 def explanation(recording: Recording) -> list[str]:
     """Return the first lines of the explanation of a recording."""
     return list(lines(explain(recording)))[:EXPLANATION_LINES]
-
-
-def _figure(recording: Recording) -> str:
-    """Return the name of the recording's figure that is compared with the limit."""
-    if recording.out_of_memory is not None and recording.out_of_memory.phase is not OutOfMemoryPhase.COMPILE:
-        return "requested"
-    return "reserved" if recording.kind.has_program else "peak"
 
 
 VERBS = {"reserved": "reserves", "peak": "needs, at its peak,", "requested": "needs, with the failed request,"}

@@ -8,7 +8,7 @@ import numpy as np
 from tb_memplugin.analysis.call_graph import Granularity, Refine, build_call_graph, diff_samples, live_samples
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.endpoint import InReport, endpoint
+from tb_memplugin.questions.asking.endpoint import endpoint
 from tb_memplugin.questions.asking.inputs import (
     FILE,
     RECORDING,
@@ -20,7 +20,7 @@ from tb_memplugin.questions.asking.inputs import (
     Integer,
     RecordingOf,
 )
-from tb_memplugin.questions.kinds.device_profile import has_call_graph
+from tb_memplugin.questions.kinds.device_profile import OF_DEVICE_PROFILES
 from tb_memplugin.questions.records import record
 
 MAX_LISTED = 5000  # functions in the table
@@ -92,7 +92,7 @@ class CallGraphJson(TypedDict):
     RecordingOf("base", optional=True),
     FileOf("base", optional=True),
     Integer("most", 1, MAX_DRAWN, default=DRAWN),
-    report=InReport(has_call_graph),
+    report=OF_DEVICE_PROFILES,
 )
 def call_graph_of_device(
     recording: Recording,
@@ -108,10 +108,10 @@ def call_graph_of_device(
     most: int,
 ) -> CallGraphJson:
     """Return the call graph of one device, or of all devices of its file (`whole`); of the change since `base`."""
-    devices = [other for other in file if has_call_graph(other)] if whole else [recording]
+    devices = [other for other in file if other.kind.has_call_graph] if whole else [recording]
     before = None
     if base is not None:
-        before = [other for other in base_file or () if has_call_graph(other)] if whole else [base]
+        before = [other for other in base_file or () if other.kind.has_call_graph] if whole else [base]
     if not devices or before == []:
         raise BadParameter("No call graph over all devices", "whole=1", "remove it: this file has no device profiles")
     return call_graph(devices, before, by, Refine(focus=focus, ignore=ignore, hide=hide, fold=fold), most)

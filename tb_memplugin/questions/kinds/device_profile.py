@@ -57,12 +57,10 @@ class DeviceProfileJson(TypedDict):
     devices: list[DeviceJson]
 
 
-def has_call_graph(recording: Recording) -> bool:
-    """Return True for device profiles: a predicate for reports."""
-    return recording.kind.has_call_graph
+OF_DEVICE_PROFILES = InReport(lambda recording: recording.kind.has_call_graph)
 
 
-@endpoint("device_profile", RECORDING, FILE, report=InReport(has_call_graph))
+@endpoint("device_profile", RECORDING, FILE, report=OF_DEVICE_PROFILES)
 def device_profile(recording: Recording, file: Sequence[Recording]) -> DeviceProfileJson:
     """Return a device profile. `file` are all recordings of its file: one for each device, itself included."""
     return {
@@ -169,7 +167,7 @@ class GrowthJson(TypedDict):
     """Bytes of all other sites together, in each profile."""
 
 
-@endpoint("growth", RECORDING, SAME_RUN, report=InReport(has_call_graph))
+@endpoint("growth", RECORDING, SAME_RUN, report=OF_DEVICE_PROFILES)
 def series(recording: Recording, recordings: Sequence[Recording]) -> GrowthJson:
     """Return the series of `recording`: a point for each profile, and its call sites, leaks first."""
     profiles, _ = usable(find_series(recording, recordings), growth)

@@ -104,8 +104,8 @@ class RowColumn:
     """The page's array of it; empty where the page has none."""
     known: Callable[[ChosenRows], Mask] | None = None
     """The rows whose value is known, for exports; None: all."""
-    is_sent: bool | Callable[[Recording], bool] = True
-    """True if api/rows has it. Elsewhere, the page's texts are empty and its roles unknown."""
+    is_sent: Callable[[Recording], bool] | None = None
+    """Whether api/rows has it; None: always. Elsewhere, the page's texts are empty and its roles unknown."""
     labels: Strings | None = None
     """Texts of the values in exports, where these are numbers of them."""
 
@@ -195,7 +195,7 @@ COLUMNS: tuple[RowColumn, ...] = (
     RowColumn("freed_stack", "the call stack of the free", _freed_stacks, "freed_stack"),
     # The page finds the step of each allocation itself, from the spans that it draws.
     RowColumn("step", "the step of the allocation", lambda rows: allocation_step(rows.recording).take(rows.which),
-              "step", "Step", page="text", is_sent=False),
+              "step", "Step", page="text", is_sent=lambda recording: False),
     RowColumn("live_before", "whether it was allocated before the recording started", lambda rows: ~rows.is_born,
               "live_before"),
     RowColumn("never_freed", "whether it is still live when the recording ends", lambda rows: ~rows.is_freed,
@@ -229,7 +229,6 @@ COLUMNS: tuple[RowColumn, ...] = (
               known=lambda rows: rows.table.canonical[rows.which] != rows.which),
     RowColumn("id", "the number that the source gives it", _table("id"), "id", page="f64"),
 )  # fmt: skip
-BY_NAME = {column.name: column for column in COLUMNS}
 PAGE_COLUMNS = [column for column in COLUMNS if column.page]
 EXPORTED = {column.exported: column for column in COLUMNS if column.exported}
 OF_DATA_FLOW = ("copied", "role")  # which take long to find for a large program
