@@ -1,7 +1,7 @@
 """The registry of endpoints, and the decorator that declares one.
 
-    @endpoint("holes", RECORDING, Integer("at", -1, last_position), report=NOT_IN_REPORTS)
-    def holes(recording: Recording, position: int) -> Holes: ...
+    @endpoint("holes", RECORDING, Integer("at", -1, last_position))
+    def holes(recording: Recording, position: int) -> HolesJson: ...
 
 The function gets one argument for each input, in order. It returns a TypedDict, which is sent as JSON, or the bytes of
 tables (questions/asking/payload.py). All modules of questions are imported, so a new endpoint needs no other line.
@@ -38,7 +38,6 @@ class InReport:
 
 
 EACH_CHOICE = InReport()
-NOT_IN_REPORTS = None
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Endpoint:
     route: str
     inputs: tuple[Input, ...]
     function: Callable[..., Any]
-    report: InReport | None
+    report: InReport | None  # None: reports have no answers of it
     post: bool
     live: bool = False  # its answer changes by itself, and is made at once
 
@@ -91,7 +90,7 @@ ENDPOINTS: dict[str, Endpoint] = {}  # by route
 
 
 def endpoint(
-    route: str, *inputs: Input, report: InReport | None = NOT_IN_REPORTS, post: bool = False, live: bool = False
+    route: str, *inputs: Input, report: InReport | None = None, post: bool = False, live: bool = False
 ) -> Callable[[Function], Function]:
     """Declare a function as the endpoint of a route; the function is unchanged."""
 

@@ -20,7 +20,6 @@ ROLES = {role.label for role in Role}  # others are names from a damaged file
 
 def lines(answer: BaselineCheck) -> Iterator[str]:
     """Format the check for a terminal. The caller escapes control characters, which names may contain."""
-    broken = [checked for checked in answer.checked if checked.status == "above"]
     for checked in sorted(answer.checked, key=lambda checked: checked.status != "above"):
         yield _headline(checked, quoted)
         if checked.status != "within":
@@ -29,14 +28,13 @@ def lines(answer: BaselineCheck) -> Iterator[str]:
         yield _unmatched(unmatched, quoted)
     if any(checked.status == "below" for checked in answer.checked):
         yield f"To keep what is less now: `{write_command(answer.baseline)}`"
-    yield _count(answer, len(broken))
+    yield _count(answer)
 
 
 def markdown(answer: BaselineCheck) -> Iterator[str]:
     """Format the check as Markdown. Names are set as code, so that they cannot contain other markup."""
-    broken = [checked for checked in answer.checked if checked.status == "above"]
     yield _marker(answer.baseline)
-    yield f"### Memory: {_count(answer, len(broken))}"
+    yield f"### Memory: {_count(answer)}"
     yield ""
     if answer.checked:
         yield "| | peak | reserved | change |"
@@ -145,8 +143,8 @@ def _unmatched(found: UnmatchedRecording, quote: Quote) -> str:
     return f"{name}, peak {bytes_text(found.facts.peak_bytes)}, {found.text}"
 
 
-def _count(answer: BaselineCheck, broken: int) -> str:
-    total = len(answer.checked)
+def _count(answer: BaselineCheck) -> str:
+    total, broken = len(answer.checked), sum(checked.status == "above" for checked in answer.checked)
     if not broken:
         return f"{counted(total, 'recording')} within {answer.tolerance.text} of the baseline"
     verb = agree(broken, "is", "are")

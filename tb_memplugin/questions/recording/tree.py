@@ -95,7 +95,7 @@ class HeavyChain(NamedTuple):
 
 def heaviest_chains(nodes: Sequence[TreeLineJson], most: int | None) -> list[HeavyChain]:
     """Return the heaviest chains in preorder, at most `most`; the parents of each are among them."""
-    chains = list(_chains(nodes))
+    chains = _chains(nodes)
     # The parent of a chain comes before it and is at least as heavy, so it is among the heaviest too.
     heaviest = sorted(range(len(chains)), key=lambda i: -chains[i][-1]["bytes"])[:most]
     depth: dict[int, int] = {}
@@ -127,18 +127,16 @@ def _label(node: TreeLineJson) -> str:
     return f"{node['label']} x{node['merged']}" if repeats else node["label"]
 
 
-def _chains(nodes: Sequence[TreeLineJson]) -> Iterator[list[TreeLineJson]]:
+def _chains(nodes: Sequence[TreeLineJson]) -> list[list[TreeLineJson]]:
     """Group each node with its parent where the parent contains nothing else."""
-    chain: list[TreeLineJson] = []
+    chains: list[list[TreeLineJson]] = []
     for node in nodes:
-        if chain and node["depth"] == chain[-1]["depth"] + 1 and node["bytes"] == chain[-1]["bytes"]:
-            chain.append(node)
-            continue
-        if chain:
-            yield chain
-        chain = [node]
-    if chain:
-        yield chain
+        above = chains[-1][-1] if chains else None
+        if above is not None and node["depth"] == above["depth"] + 1 and node["bytes"] == above["bytes"]:
+            chains[-1].append(node)
+        else:
+            chains.append([node])
+    return chains
 
 
 @endpoint("tree", RECORDING, Choice("by", Classification), Flag("merge", default=False), report=EACH_CHOICE)

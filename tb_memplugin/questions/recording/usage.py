@@ -13,7 +13,7 @@ from tb_memplugin.analysis.usage.live_bytes import usage as usage_of
 from tb_memplugin.model.arrays import F64, I64
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.endpoint import NOT_IN_REPORTS, InReport, endpoint
+from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import OUTLINE, Integer, last_position
 from tb_memplugin.questions.asking.payload import Column, Table, encode, narrow
 
@@ -87,7 +87,7 @@ def _reported(recording: Recording) -> dict[str, I64 | F64]:
     }
 
 
-@endpoint("lifetimes", OUTLINE, report=NOT_IN_REPORTS)
+@endpoint("lifetimes", OUTLINE)
 def lifetimes(recording: Recording) -> bytes:
     """Return the sizes, lifetimes and roles of the rows of api/rows, and the `unexplained` bytes at each position.
 
