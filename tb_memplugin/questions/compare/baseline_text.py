@@ -33,7 +33,9 @@ def lines(answer: BaselineCheck) -> Iterator[str]:
 
 def markdown(answer: BaselineCheck) -> Iterator[str]:
     """Format the check as Markdown. Names are set as code, so that they cannot contain other markup."""
-    yield _marker(answer.baseline)
+    # The GitHub Action finds its own comment about this baseline by the first line.
+    digest = blake2b(answer.baseline.encode(errors="replace"), digest_size=8).hexdigest()
+    yield f"<!-- tb-memplugin baseline {digest} -->"
     yield f"### Memory: {_count(answer)}"
     yield ""
     if answer.checked:
@@ -54,11 +56,6 @@ def markdown(answer: BaselineCheck) -> Iterator[str]:
         yield f"- {_unmatched(unmatched, code)}"
     for problem in answer.problems:
         yield f"- {code(problem['file'])}: {code(problem['text'])}"
-
-
-def _marker(baseline: str) -> str:
-    """Return a comment by which the GitHub Action finds its own comment about this baseline."""
-    return f"<!-- tb-memplugin baseline {blake2b(baseline.encode(errors='replace'), digest_size=8).hexdigest()} -->"
 
 
 def _table_row(checked: CheckedRecording) -> str:

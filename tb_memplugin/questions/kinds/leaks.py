@@ -1,6 +1,6 @@
 """Leak findings: one for each allocation site, with a verdict, a sentence and the numbers behind it."""
 
-from typing import Literal, TypedDict
+from typing import Literal, TypedDict, get_args
 
 import numpy as np
 
@@ -21,14 +21,7 @@ from tb_memplugin.sizes import bytes_text, percent_text
 MAX_FINDINGS = 200
 CURVE_POINTS = 64  # of the small chart of a finding
 VerdictName = Literal["leak", "cache that stopped growing", "sawtooth", "kept one step", "warm-up", "steady"]
-NAMES: dict[Verdict, VerdictName] = {
-    Verdict.LEAK: "leak",
-    Verdict.CACHE: "cache that stopped growing",
-    Verdict.SAWTOOTH: "sawtooth",
-    Verdict.KEPT: "kept one step",
-    Verdict.WARM_UP: "warm-up",
-    Verdict.STEADY: "steady",
-}
+NAMES: dict[Verdict, VerdictName] = dict(zip(Verdict, get_args(VerdictName), strict=True))  # in the same order
 
 
 class SiteVerdictJson(TypedDict):

@@ -92,18 +92,11 @@ def torch_figures(recording: Recording) -> list[Figure]:
 
 def within_reach(recording: Recording) -> list[Figure]:
     """Return the bytes of the device that this process could get at its last out-of-memory failure, if any."""
-    state = recording.caching_allocator
-    if (
-        state is None
-        or state.reserved is None
-        or recording.out_of_memory is None
-        or recording.out_of_memory.free is None
-        or not state.events
-    ):
+    state, failure = recording.caching_allocator, recording.out_of_memory
+    if state is None or state.reserved is None or failure is None or failure.free is None or not state.events:
         return []
     at = int(np.flatnonzero(state.events.isin({"oom"}))[-1])
-    total = int(state.reserved[at]) + recording.out_of_memory.free
-    return [define(TORCH, "within_reach", total)]
+    return [define(TORCH, "within_reach", int(state.reserved[at]) + failure.free)]
 
 
 def retained_gradients_sentences(recording: Recording) -> list[str]:

@@ -10,7 +10,6 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import NamedSpans
 from tb_memplugin.questions.xprof import Json
 
 MAX_SNAPSHOTS = 10_000  # about 4 MB of JSON, and as many points as the chart of XProf's page can draw
@@ -194,7 +193,12 @@ def _hlo_modules(recordings: list[Recording]) -> list[Json]:
     planes = [(f"TPU:{core}", recording) for core, recording in sorted(cores.items())] or [
         ("host", r) for r in recordings[:1]
     ]
-    executions = [(plane, r.spans, span) for plane, r in planes if r.spans is not None for span in _executions(r.spans)]
+    executions = [
+        (plane, r.spans, span)
+        for plane, r in planes
+        if r.spans is not None
+        for span in np.flatnonzero(r.spans.kind == SpanKind.EXECUTION)[:MAX_EXECUTIONS].tolist()
+    ]
     return [
         {
             "name": spans.name[span],
@@ -205,8 +209,3 @@ def _hlo_modules(recordings: list[Recording]) -> list[Json]:
         }
         for number, (plane, spans, span) in enumerate(executions)
     ]
-
-
-def _executions(spans: NamedSpans) -> list[int]:
-    rows: list[int] = np.flatnonzero(spans.kind == SpanKind.EXECUTION)[:MAX_EXECUTIONS].tolist()
-    return rows
