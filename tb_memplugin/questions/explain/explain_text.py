@@ -12,7 +12,7 @@ from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson
 from tb_memplugin.questions.kinds.leaks import LeaksJson, several
 from tb_memplugin.questions.recording.advice import lines as advice_lines
 from tb_memplugin.questions.recording.kernels import rows as kernel_rows
-from tb_memplugin.questions.recording.tree import UNEXPLAINED_OF, TreeLineJson
+from tb_memplugin.questions.recording.tree import UNEXPLAINED_OF, TreeLineJson, amount_cells
 from tb_memplugin.questions.recording.tree import lines as tree_lines
 from tb_memplugin.sizes import bytes_text, counted, percent_text
 
@@ -49,11 +49,9 @@ def _moment_lines(answer: ExplainedMoment) -> Iterator[str]:
     yield f"{name}: {bytes_text(at['bytes'])} {_state(answer)}:"
     yield ""
     if any(role["role"] != "unknown" for role in answer["roles"]):
-        roles = [
-            [bytes_text(role["bytes"]), percent_text(role["share"], digits=1), role["role"]] for role in answer["roles"]
-        ]
-        if "unexplained" in answer and (rest := answer["unexplained"])["bytes"]:
-            roles.append([bytes_text(rest["bytes"]), percent_text(rest["share"], digits=1), _unexplained(answer)])
+        roles = [[*amount_cells(role), role["role"]] for role in answer["roles"]]
+        if "unexplained" in answer and answer["unexplained"]["bytes"]:
+            roles.append([*amount_cells(answer["unexplained"]), _unexplained(answer)])
         yield from align([["bytes", "share", "role"], *roles], 2)
         yield ""
     marks = answer["recording"]["kind"].startswith("torch")  # PyTorch has no jitted functions
@@ -97,14 +95,7 @@ def _state(answer: ExplainedMoment) -> str:
 
 def _buffers(answer: ExplainedMoment) -> Iterator[str]:
     cells = [
-        [
-            bytes_text(row["bytes"]),
-            percent_text(row["share"], digits=1),
-            row["op"],
-            row["shape"],
-            row["source"] or "-",
-            row["op_name"] or row["name"] or "-",
-        ]
+        [*amount_cells(row), row["op"], row["shape"], row["source"] or "-", row["op_name"] or row["name"] or "-"]
         for row in answer["buffers"]
     ]
     yield from align([["bytes", "share", "op", "shape", "source", "name"], *cells], 2)
@@ -113,15 +104,13 @@ def _buffers(answer: ExplainedMoment) -> Iterator[str]:
 
 def _groups(answer: ExplainedMoment) -> Iterator[str]:
     groups, before, rest = answer["groups"], answer["before"], answer["unexplained"]
-    rows = [(g["bytes"], g["share"], f"{g['allocations']:,}", _each(g), g["site"]) for g in groups]
-    shown = rows[:MAX_LINES]
+    cells = [[*amount_cells(g), f"{g['allocations']:,}", _each(g), g["site"]] for g in groups[:MAX_LINES]]
     if before["bytes"]:
-        shown.append((before["bytes"], before["share"], "-", "-", BEFORE))
+        cells.append([*amount_cells(before), "-", "-", BEFORE])
     if rest["bytes"]:
-        shown.append((rest["bytes"], rest["share"], "-", "-", _unexplained(answer)))
-    cells = [[bytes_text(size), percent_text(part, digits=1), *texts] for size, part, *texts in shown]
+        cells.append([*amount_cells(rest), "-", "-", _unexplained(answer)])
     yield from align([["bytes", "share", "count", "shape", "site"], *cells], 3)
-    yield from _more(len(rows) - MAX_LINES, "site", "; --json lists all")
+    yield from _more(len(groups) - MAX_LINES, "site", "; --json lists all")
     yield from _holders(answer)
     if "leaks" not in answer:
         return  # a single moment shows no leaks
@@ -135,9 +124,9 @@ def _groups(answer: ExplainedMoment) -> Iterator[str]:
 def _holders(answer: ExplainedMoment) -> Iterator[str]:
     """Format the ledger and the phases of a watched job."""
     ledger, phases = answer.get("ledger", []), answer.get("phases", [])
-    held = [[bytes_text(one["bytes"]), percent_text(one["share"], digits=1), one["holder"]] for one in ledger]
-    if held:
+    if ledger:
         yield ""
+        held = [[*amount_cells(one), one["holder"]] for one in ledger]
         yield from align([["bytes", "share", "holder"], *held], 2)
     if phases:
         yield ""

@@ -44,8 +44,6 @@ ROLE_COLORS = (
 REGION_KINDS = Strings.of([RegionKind(kind).label for kind in range(sum(RegionKind) + 1)])
 
 ColumnValues = npt.NDArray[Any] | Text
-Unit = Literal["", "bytes", "position", "ns"]
-PageArray = Literal["", "text", "f64", "i32", "u8"]  # types of the page's arrays; i32 are narrowed to 32 bits
 
 
 class Numbers(NamedTuple):
@@ -99,9 +97,9 @@ class RowColumn:
     """Its name in exported tables and in answers of commands; empty where it is in none."""
     heading: str = ""
     """Its heading in tables of the page, where it is in one."""
-    unit: Unit = ""
-    page: PageArray = ""
-    """The page's array of it; empty where the page has none."""
+    unit: Literal["", "bytes", "position", "ns"] = ""
+    page: Literal["", "text", "f64", "i32", "u8"] = ""
+    """The page's array of it, whose i32 are narrowed to 32 bits; empty where the page has none."""
     known: Callable[[ChosenRows], Mask] | None = None
     """The rows whose value is known, for exports; None: all."""
     is_sent: Callable[[Recording], bool] | None = None

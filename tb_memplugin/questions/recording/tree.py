@@ -1,7 +1,7 @@
 """A forest of a recording's rows for the page, and weighted by live bytes at one position as nodes and lines."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypedDict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -116,10 +116,15 @@ def lines(nodes: Sequence[TreeLineJson], separator: str | None = "/") -> Iterato
     for depth, chain in shown:
         last = chain[-1]
         label = separator.join(map(_label, chain)) if separator else _label(last)
-        cells.append([bytes_text(last["bytes"]), percent_text(last["share"], digits=1), f"{'  ' * depth}{label}"])
+        cells.append([*amount_cells(last), f"{'  ' * depth}{label}"])
     yield from align(cells, 2) if cells else ["nothing"]
     if hidden := len(nodes) - sum(len(found.nodes) for found in shown):
         yield f"and {hidden:,} smaller; --json lists all"
+
+
+def amount_cells(part: Mapping[str, Any]) -> list[str]:
+    """Return the bytes and the share of a part of the live memory as cells of a table."""
+    return [bytes_text(part["bytes"]), percent_text(part["share"], digits=1)]
 
 
 def _label(node: TreeLineJson) -> str:
