@@ -71,11 +71,11 @@ class Endpoint:
 
     def report_queries(self, names: Query) -> Iterator[Query]:
         """Yield the queries that an offline report answers; `names` has the recording or run of the queries."""
-        parameters = [p for p in self.parameters if p.name not in names and p.report_values is not None]
+        varied = {p.name: p.report_values for p in self.parameters if p.name not in names and p.report_values}
         if self.report is not None and self.report.every is not None:
-            parameters = []
-        for values in product(*(p.report_values or () for p in parameters)):
-            yield {**names, **{p.name: value for p, value in zip(parameters, values, strict=True)}}
+            varied = {}
+        for values in product(*varied.values()):
+            yield {**names, **dict(zip(varied, values, strict=True))}
 
     def report_answer(self, query: Query, source: Any) -> bytes:
         """Return the stored form of the answer to one of `report_queries`."""
