@@ -47,7 +47,7 @@ ColumnValues = npt.NDArray[Any] | Text
 
 
 class Numbers(NamedTuple):
-    """Integers, and which of them are known."""
+    """Integers or booleans, and which of them are known."""
 
     values: npt.NDArray[Any]
     known: Mask
@@ -112,15 +112,15 @@ class RowColumn:
         found = self.values(rows)
         return found.astype(np.int32) if self.page == "i32" and not isinstance(found, Text) else found
 
-    def cells(self, rows: ChosenRows) -> Numbers | Mask | Text:
-        """Return the column as exported tables have it: texts, booleans, or numbers of which some may be unknown."""
+    def cells(self, rows: ChosenRows) -> Numbers | Text:
+        """Return the column as exported tables have it: texts, or numbers and booleans, some of them unknown."""
         found = self.values(rows)
         if isinstance(found, Text):
             return found
         known = self.known(rows) if self.known is not None else np.ones(len(rows.which), dtype=bool)
         if self.labels is not None:
             return Text(np.where(known, found, -1).astype(np.int32), self.labels)
-        return Numbers(found, known) if found.dtype != np.bool_ else found
+        return Numbers(found, known)
 
 
 def _table(name: str) -> Callable[[ChosenRows], Any]:
@@ -237,10 +237,5 @@ def facts(recording: Recording, row: int, names: Sequence[str]) -> dict[str, Any
     rows, found = ChosenRows(recording, np.array([row])), dict[str, Any]()
     for name in names:
         cells = EXPORTED[name].cells(rows)
-        if isinstance(cells, Text):
-            found[name] = cells[0]
-        elif isinstance(cells, Numbers):
-            found[name] = int(cells.values[0]) if cells.known[0] else None
-        else:
-            found[name] = bool(cells[0])
+        found[name] = cells[0] if isinstance(cells, Text) else cells.values[0].item() if cells.known[0] else None
     return found
