@@ -129,18 +129,17 @@ def times(recording: Recording) -> TimesJson:
 def time_tables(recording: Recording) -> bytes:
     """Return the times of a program's `positions`, and what its `rows` hold; empty tables where they are unknown."""
     found, held = program_times(recording), held_memory(recording)
-    tables: dict[str, dict[str, F64 | Text]] = {"positions": {}, "rows": {}}
-    if found is not None and held is not None:
-        nothing = np.full(recording.length, np.nan)
-        tables["positions"] = {
-            "seconds": found.seconds,
-            "estimated": found.estimated.seconds if found.estimated is not None else nothing,
-            "measured": found.measured if found.measured is not None else nothing,
-            "imbalance": found.imbalance if found.imbalance is not None else nothing,
-            "bound": _bounds(found),
-        }
-        tables["rows"] = {"byte_seconds": held.byte_seconds, "unused": held.unused}
-    return encode({}, tables)
+    if found is None or held is None:
+        return encode({}, {"positions": {}, "rows": {}})
+    nothing = np.full(recording.length, np.nan)
+    positions = {
+        "seconds": found.seconds,
+        "estimated": found.estimated.seconds if found.estimated is not None else nothing,
+        "measured": found.measured if found.measured is not None else nothing,
+        "imbalance": found.imbalance if found.imbalance is not None else nothing,
+        "bound": _bounds(found),
+    }
+    return encode({}, {"positions": positions, "rows": {"byte_seconds": held.byte_seconds, "unused": held.unused}})
 
 
 def _bounds(found: ProgramTimes) -> Text:
