@@ -57,12 +57,16 @@ def verdict_follows(recording: Recording) -> bool:
 
 
 @endpoint("verdict", RECORDING, report=InReport(verdict_follows))
+def complete_verdict(recording: Recording) -> RecordingVerdictJson:
+    """Return the verdict with roles, lines and leaks, which take longer to read than the rest of the first view."""
+    return verdict(recording)
+
+
 def verdict(
     recording: Recording, *, outline: bool = False, others: Iterable[Recording] | None = None
 ) -> RecordingVerdictJson:
-    """Return the verdict with roles, lines and leaks, which take longer to read than the rest of the first view.
+    """Return the verdict; that on an outline is without lines and leaks, and without roles where they follow.
 
-    That on an outline is without lines and leaks, and without roles where they follow.
     `others` are recordings of the run, of whose snapshots the alarm of a growing curve names a line.
     """
     top, room = peak(recording), headroom(recording)

@@ -17,7 +17,7 @@ from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.text import Text
 from tb_memplugin.questions.asking.payload import Table, compact, encode
 from tb_memplugin.questions.kinds import first_view as memory_viewer
-from tb_memplugin.questions.kinds.verdict import MAX_LENGTH_WITH_ROLES, verdict, verdict_text
+from tb_memplugin.questions.kinds.verdict import MAX_LENGTH_WITH_ROLES, complete_verdict, verdict_text
 from tb_memplugin.questions.recording import details, usage
 from tb_memplugin.questions.recording import tables as recording_tables
 from tb_memplugin.sizes import bytes_text
@@ -106,7 +106,7 @@ def test_the_first_view_of_a_long_program_leaves_its_roles_to_the_complete_verdi
     assert (meta["verdict"]["used_bytes"], meta["verdict"]["role"]) == (196, "")
     assert not {"role", "copied"} & {*tables["rows"]}
     assert not {unwrap(roles), unwrap(dataflow_graph)} & {*r.memo}
-    assert verdict(r)["role"] == "parameters"
+    assert complete_verdict(r)["role"] == "parameters"
     _, everything = decode(recording_tables.rows(r))
     assert everything["rows"]["role"] == [row.role for row in ROWS]
 

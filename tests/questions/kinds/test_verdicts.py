@@ -19,8 +19,7 @@ from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.endpoint import ENDPOINTS
-from tb_memplugin.questions.kinds.verdict import verdict, verdict_text
+from tb_memplugin.questions.kinds.verdict import complete_verdict, verdict, verdict_text
 from tb_memplugin.questions.recording.sites import leaking
 from tb_memplugin.sizes import bytes_of_text, percent_text
 
@@ -85,7 +84,7 @@ def test_the_heaviest_line_has_the_bytes_that_rows_of_the_table_have_together() 
 def test_a_leak_takes_the_place_of_the_line_but_not_in_an_outline() -> None:
     of = largest("leak", "allocator")
     assert verdict_text(verdict(of)) == "Leak: make_leak_demo.py:61 grows 2.00 MiB per step"
-    assert ENDPOINTS["verdict"].function is verdict  # the page asks for the complete one
+    assert complete_verdict(of) == verdict(of)
     assert verdict_text(verdict(of.outline, outline=True)).startswith("Peak ")
     assert verdict(largest("leak_mended", "allocator"))["alarm"] == ""
 
