@@ -22,8 +22,7 @@ from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.kinds.device_profile import device_profile
-from tb_memplugin.questions.kinds.first_view import first_view as memory_viewer
-from tb_memplugin.questions.kinds.memory_profile import first_view as memory_profile
+from tb_memplugin.questions.kinds.first_view import first_view
 
 
 class FirstView(NamedTuple):
@@ -41,8 +40,8 @@ def _device_profile(recording: Recording) -> bytes:
 
 
 VIEWS: Mapping[Axis, Callable[[Recording], bytes]] = {
-    Axis.PROGRAM_ORDER: memory_viewer,
-    Axis.TIME: memory_profile,
+    Axis.PROGRAM_ORDER: first_view,
+    Axis.TIME: first_view,
     Axis.INSTANT: _device_profile,
 }
 

@@ -8,10 +8,10 @@ import os
 from tb_memplugin.commands.output import asked, atomic_file, check_output, listing_of, pattern_of, print_problems
 from tb_memplugin.commands.terminal import MIN_BYTES, bounded, print_answer, show
 from tb_memplugin.errors import InputError
+from tb_memplugin.questions.asking.files import BaselineFileJson
 from tb_memplugin.questions.asking.json_types import problems_json
 from tb_memplugin.questions.asking.selectors import no_recordings
 from tb_memplugin.questions.compare.baseline import (
-    BaselineFileJson,
     baseline_answer,
     baseline_check,
     baseline_facts,
@@ -25,7 +25,7 @@ from tb_memplugin.questions.compare.baseline_file import (
     text_of,
     write_command,
 )
-from tb_memplugin.questions.compare.baseline_text import texts
+from tb_memplugin.questions.compare.baseline_text import lines, markdown
 from tb_memplugin.sizes import bytes_text, counted
 
 
@@ -95,7 +95,7 @@ def check(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_answer(check_baseline_answer(found, asked(arguments, arguments.path)))
     else:
-        shown = texts(found, arguments.markdown)
+        shown = list((markdown if arguments.markdown else lines)(found))
         show(*(shown if arguments.max_bytes is None else bounded(shown, arguments.max_bytes)))
     if any(checked.status == "above" for checked in found.checked):
         return 1

@@ -33,7 +33,7 @@ from tb_memplugin.hosts.http_messages import (
 from tb_memplugin.hosts.report import DOWNLOAD_PATH, ReportDownload
 from tb_memplugin.hosts.sources import CAPACITY_PARAMETER, MAX_CAPACITY, catalog_source, with_capacity
 from tb_memplugin.questions.asking.endpoint import Endpoint, endpoints
-from tb_memplugin.questions.asking.inputs import BadParameter, Call, OptionalInteger
+from tb_memplugin.questions.asking.inputs import BadParameter, Call, Integer
 from tb_memplugin.questions.asking.source import Reads
 from tb_memplugin.source_files import SourceFiles, roots_of_environment
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 PREFIX = "api/"
 # Above this size, files that are not cached are large. Reading a program of this size takes a second.
 SMALL_BYTES = 16 << 20
-CAPACITY = OptionalInteger(CAPACITY_PARAMETER, 1, MAX_CAPACITY)
+CAPACITY = Integer(CAPACITY_PARAMETER, 1, MAX_CAPACITY, optional=True)
 
 
 logger = logging.getLogger(__name__)

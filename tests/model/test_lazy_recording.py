@@ -13,7 +13,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes, usage
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import LazyRecording, Recording
 from tb_memplugin.model.text import Text
-from tb_memplugin.questions.kinds.memory_profile import first_view
+from tb_memplugin.questions.kinds.first_view import first_view
 from tb_memplugin.questions.recording.details import details
 from tb_memplugin.questions.recording.tables import rows
 

@@ -1,7 +1,5 @@
 """Arguments of questions, each declared once: the options of the commands, and the JSON Schemas of the tools of MCP."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any, NamedTuple
 

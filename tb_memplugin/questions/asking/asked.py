@@ -1,7 +1,5 @@
 """A question of a command or an agent: its path, the size of the answer, further questions, and its failure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict, TypeVar, cast
@@ -56,17 +54,14 @@ class Question(NamedTuple):
 def command_line(question: Question, top: int | None = None) -> NextJson:
     """Return a question as the arguments of a process, which asks for `top` items of each list, too."""
     given = question.arguments if top is None else {"top": top, **question.arguments}
-    places = [_place(str(given[name])) for name in POSITIONAL if name in given]
-    options = [_option(name.replace("_", "-"), value) for name, value in given.items() if name not in POSITIONAL]
+    paths = [str(given[name]) for name in POSITIONAL if name in given]
+    places = [f"./{path}" if path.startswith("-") and path != STDIN else path for path in paths]
+    options = [
+        f"--{name.replace('_', '-')}{'' if value is True else f'={value}'}"  # with "=", a value may begin with a dash
+        for name, value in given.items()
+        if name not in POSITIONAL
+    ]
     return {"why": question.why, "command": ["tb-memplugin", question.command, *places, *options, "--json"]}
-
-
-def _option(name: str, value: Given) -> str:
-    return f"--{name}" if value is True else f"--{name}={value}"  # with "=", a value may begin with a dash
-
-
-def _place(path: str) -> str:
-    return f"./{path}" if path.startswith("-") and path != STDIN else path
 
 
 def selector(recording_id: str) -> str:

@@ -1,13 +1,11 @@
 """The registry of endpoints, and the decorator that declares one.
 
-    @endpoint("holes", RECORDING, Integer("at", -1, last_position), report=NOT_IN_REPORTS)
-    def holes(recording: Recording, position: int) -> Holes: ...
+    @endpoint("holes", RECORDING, Integer("at", -1, last_position))
+    def holes(recording: Recording, position: int) -> HolesJson: ...
 
 The function gets one argument for each input, in order. It returns a TypedDict, which is sent as JSON, or the bytes of
 tables (questions/asking/payload.py). All modules of questions are imported, so a new endpoint needs no other line.
 """
-
-from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +18,7 @@ from typing import Any, TypeVar
 
 from tb_memplugin import questions
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.inputs import RUN, Call, Input, NamesRecording, Parameter
+from tb_memplugin.questions.asking.inputs import RUN, Call, FileOf, Input, Parameter, RecordingOf
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Query = dict[str, str | int]
@@ -40,7 +38,6 @@ class InReport:
 
 
 EACH_CHOICE = InReport()
-NOT_IN_REPORTS = None
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ class Endpoint:
     route: str
     inputs: tuple[Input, ...]
     function: Callable[..., Any]
-    report: InReport | None
+    report: InReport | None  # None: reports have no answers of it
     post: bool
     live: bool = False  # its answer changes by itself, and is made at once
 
@@ -66,7 +63,7 @@ class Endpoint:
     @property
     def subjects(self) -> list[str]:
         """The parameters that name a recording or a run."""
-        return [p.name for p in self.parameters if isinstance(p, NamesRecording) or p == RUN]
+        return [p.name for p in self.parameters if isinstance(p, RecordingOf | FileOf) or p == RUN]
 
     def answer(self, call: Call) -> bytes | Any:
         """Return tables as bytes, or a value for JSON. BadParameter or InputError where there is no answer."""
@@ -74,11 +71,11 @@ class Endpoint:
 
     def report_queries(self, names: Query) -> Iterator[Query]:
         """Yield the queries that an offline report answers; `names` has the recording or run of the queries."""
-        parameters = [p for p in self.parameters if p.name not in names and p.report_values is not None]
+        varied = {p.name: p.report_values for p in self.parameters if p.name not in names and p.report_values}
         if self.report is not None and self.report.every is not None:
-            parameters = []
-        for values in product(*(p.report_values or () for p in parameters)):
-            yield {**names, **{p.name: value for p, value in zip(parameters, values, strict=True)}}
+            varied = {}
+        for values in product(*varied.values()):
+            yield {**names, **dict(zip(varied, values, strict=True))}
 
     def report_answer(self, query: Query, source: Any) -> bytes:
         """Return the stored form of the answer to one of `report_queries`."""
@@ -93,7 +90,7 @@ ENDPOINTS: dict[str, Endpoint] = {}  # by route
 
 
 def endpoint(
-    route: str, *inputs: Input, report: InReport | None = NOT_IN_REPORTS, post: bool = False, live: bool = False
+    route: str, *inputs: Input, report: InReport | None = None, post: bool = False, live: bool = False
 ) -> Callable[[Function], Function]:
     """Declare a function as the endpoint of a route; the function is unchanged."""
 

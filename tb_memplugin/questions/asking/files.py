@@ -1,7 +1,5 @@
 """Answers of commands that write or delete files."""
 
-from __future__ import annotations
-
 from typing import TypedDict
 
 from tb_memplugin.questions.asking.asked import AnswerJson
@@ -37,13 +35,18 @@ class CacheAnswerJson(AnswerJson):
     """The compiled programs of `fit`."""
 
 
-class WrittenFileJson(TypedDict):
-    """A file that a command wrote."""
+class BaselineFileJson(TypedDict):
+    """The file of a baseline."""
 
     path: str
     """Its path."""
     bytes: int
     """Its size."""
+
+
+class WrittenFileJson(BaselineFileJson):
+    """A file that a command wrote."""
+
     rows: int | None
     """The number of rows; null of a report."""
 

@@ -1,7 +1,5 @@
 """HTML for the output cells of notebooks: no script, no request, and the notebook's own colors of text and lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup

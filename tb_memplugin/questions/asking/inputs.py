@@ -1,16 +1,14 @@
 """Inputs of endpoints: URL parameters with their types and limits, and the recordings that they name."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.source import Reads, Recordings, Source
+from tb_memplugin.questions.asking.source import Reads, Source
 
 # A limit of an integer: a number, or a function of the values of the inputs declared before it.
 Limit = int | Callable[..., int]
@@ -31,10 +29,8 @@ class Call(NamedTuple):
 class Input(ABC):
     """One positional argument of an endpoint's function."""
 
-    @property
-    def reads(self) -> Reads:
-        """The part of the logdir that the argument reads, besides files of named recordings and runs."""
-        return Reads.NOTHING
+    reads: Reads = Reads.NOTHING
+    """The part of the logdir that the argument reads, besides files of named recordings and runs."""
 
     @abstractmethod
     def read(self, call: Call, before: Sequence[Any]) -> Any:
@@ -42,96 +38,87 @@ class Input(ABC):
 
 
 @dataclass(frozen=True)
+class FromRequest(Input):
+    """What a function finds in the request and the inputs declared before it."""
+
+    find: Callable[[Call, Sequence[Any]], Any]
+    reads: Reads = Reads.NOTHING
+
+    def read(self, call: Call, before: Sequence[Any]) -> Any:
+        return self.find(call, before)
+
+
+@dataclass(frozen=True)
 class Parameter(Input):
     """An input that is read from the URL parameter `name`."""
 
     name: str
+    default: Any = field(default=None, kw_only=True)
+    """The argument where the parameter is missing, or a function of the arguments before it; None: it is required."""
+    optional: bool = field(default=False, kw_only=True)
+    """True if the argument is None where the parameter is missing or empty."""
 
     @property
     def required(self) -> bool:
-        return True
+        return self.default is None and not self.optional
 
     @property
     def report_values(self) -> tuple[str | int, ...] | None:
         """The values for which an offline report has answers; None: only the default."""
         return None
 
-    def text(self, call: Call) -> str:
-        """Return the parameter as it was sent."""
-        value = call.query.get(self.name)
-        if value is None:
+    def read(self, call: Call, before: Sequence[Any]) -> Any:
+        text = call.query.get(self.name)
+        if self.optional and not text:
+            return None
+        if text is not None:
+            return self.parse(text, call, before)
+        if self.default is None:
             raise BadParameter("Parameter missing", self.name, "add it to the query")
-        return value
+        return _limit(self.default, before)
+
+    @abstractmethod
+    def parse(self, text: str, call: Call, before: Sequence[Any]) -> Any:
+        """Return the argument for a parameter as it was sent."""
 
 
 @dataclass(frozen=True)
 class FreeText(Parameter):
-    """Free text; required unless it has a default."""
+    """Free text."""
 
-    default: str | None = None
-
-    @property
-    def required(self) -> bool:
-        return self.default is None
-
-    def read(self, call: Call, before: Sequence[Any]) -> str:
-        return self.text(call) if self.default is None else call.query.get(self.name, self.default)
+    def parse(self, text: str, call: Call, before: Sequence[Any]) -> str:
+        return text
 
 
 @dataclass(frozen=True)
 class Integer(Parameter):
-    """A whole number from `low` to `high`. Where it may be missing, `default` replaces it."""
+    """A whole number from `low` to `high`."""
 
     low: Limit
     high: Limit
-    default: Limit | None = None
 
-    @property
-    def required(self) -> bool:
-        return self.default is None
-
-    def read(self, call: Call, before: Sequence[Any]) -> int:
-        if self.default is not None and call.query.get(self.name) is None:
-            return _limit(self.default, before)
-        text, low, high = self.text(call), _limit(self.low, before), _limit(self.high, before)
+    def parse(self, text: str, call: Call, before: Sequence[Any]) -> int:
+        low, high = _limit(self.low, before), _limit(self.high, before)
+        remedy = f"give one from {low} to {high}"
         try:
             value = int(text)
         except ValueError:
-            remedy = f"give one from {low} to {high}"
             raise BadParameter("Not a whole number", f"{self.name}={text}", remedy) from None
         if not low <= value <= high:
-            raise BadParameter("Out of range", f"{self.name}={value}", f"give one from {low} to {high}")
+            raise BadParameter("Out of range", f"{self.name}={value}", remedy)
         return value
-
-
-@dataclass(frozen=True)
-class OptionalInteger(Integer):
-    """A whole number, or None where the parameter is missing or empty."""
-
-    @property
-    def required(self) -> bool:
-        return False
-
-    def read(self, call: Call, before: Sequence[Any]) -> Any:
-        return super().read(call, before) if call.query.get(self.name) else None
 
 
 @dataclass(frozen=True)
 class Flag(Parameter):
     """0 or 1."""
 
-    default: bool
-
-    @property
-    def required(self) -> bool:
-        return False
-
     @property
     def report_values(self) -> tuple[str | int, ...]:
         return (0, 1)
 
-    def read(self, call: Call, before: Sequence[Any]) -> bool:
-        return bool(Integer(self.name, 0, 1, int(self.default)).read(call, before))
+    def parse(self, text: str, call: Call, before: Sequence[Any]) -> bool:
+        return bool(Integer(self.name, 0, 1).parse(text, call, before))
 
 
 @dataclass(frozen=True)
@@ -144,8 +131,7 @@ class Choice(Parameter):
     def report_values(self) -> tuple[str | int, ...]:
         return tuple(choice.value for choice in self.choices)
 
-    def read(self, call: Call, before: Sequence[Any]) -> StrEnum:
-        text = self.text(call)
+    def parse(self, text: str, call: Call, before: Sequence[Any]) -> StrEnum:
         try:
             return self.choices(text)
         except ValueError:
@@ -154,66 +140,25 @@ class Choice(Parameter):
 
 
 @dataclass(frozen=True)
-class NamesRecording(Parameter):
-    """A parameter with the id of a recording."""
-
-    optional: bool = False  # None where the parameter is missing or empty
-
-    @property
-    def required(self) -> bool:
-        return not self.optional
-
-    def read(self, call: Call, before: Sequence[Any]) -> Any:
-        if self.optional and not call.query.get(self.name):
-            return None
-        return self.named(call.source.recordings, self.text(call))
-
-    @abstractmethod
-    def named(self, recordings: Recordings, recording_id: str) -> Any:
-        """Return what the id stands for."""
-
-
-@dataclass(frozen=True)
-class RecordingOf(NamesRecording):
+class RecordingOf(Parameter):
     """The recording with this id, or its outline, which is read faster."""
 
     outline: bool = False
 
-    def named(self, recordings: Recordings, recording_id: str) -> Recording:
-        recording = recordings.recording(recording_id)
+    def parse(self, text: str, call: Call, before: Sequence[Any]) -> Recording:
+        recording = call.source.recordings.recording(text)
         return recording.outline if self.outline else recording
 
 
 @dataclass(frozen=True)
-class FileOf(NamesRecording):
+class FileOf(Parameter):
     """All recordings of the file that contains the recording with this id; or only the compiled programs."""
 
     programs: bool = False
 
-    def named(self, recordings: Recordings, recording_id: str) -> Sequence[Recording]:
-        found = recordings.file_of(recording_id)
+    def parse(self, text: str, call: Call, before: Sequence[Any]) -> Sequence[Recording]:
+        found = call.source.recordings.file_of(text)
         return [recording for recording in found if recording.kind.has_program or not self.programs]
-
-
-@dataclass(frozen=True)
-class FromRequest(Input):
-    """What a function finds in the request and the inputs declared before it."""
-
-    find: Callable[[Call, Sequence[Any]], Any]
-
-    def read(self, call: Call, before: Sequence[Any]) -> Any:
-        return self.find(call, before)
-
-
-@dataclass(frozen=True)
-class Part(Input):
-    """A part of the source, by its name there, and what a question to it reads."""
-
-    part: str
-    reads: Reads = Reads.NOTHING
-
-    def read(self, call: Call, before: Sequence[Any]) -> Any:
-        return getattr(call.source, self.part)
 
 
 RECORDING = RecordingOf("id")
@@ -222,12 +167,12 @@ FILE = FileOf("id")
 PROGRAMS = FileOf("id", programs=True)
 # All recordings of the run of the first argument.
 SAME_RUN = FromRequest(lambda call, before: call.source.recordings.run_of(before[0]))
-RECORDINGS = Part("recordings")
-RUNS = Part("runs", Reads.LISTING)
-FLEETS = Part("fleets", Reads.LISTING)
-UPLOADS = Part("uploads", Reads.LARGE_FILES)
-CODE = Part("code", Reads.SMALL_FILES)
-PROGRESS = Part("progress")
+RECORDINGS = FromRequest(lambda call, before: call.source.recordings)
+RUNS = FromRequest(lambda call, before: call.source.runs, Reads.LISTING)
+FLEETS = FromRequest(lambda call, before: call.source.fleets, Reads.LISTING)
+UPLOADS = FromRequest(lambda call, before: call.source.uploads, Reads.LARGE_FILES)
+CODE = FromRequest(lambda call, before: call.source.code, Reads.SMALL_FILES)
+PROGRESS = FromRequest(lambda call, before: call.source.progress)
 RUN = FreeText("run")
 BODY = FromRequest(lambda call, before: call.body)  # of a POST
 
@@ -242,5 +187,5 @@ def last_row(recording: Recording, *_: Any) -> int:
     return len(recording.allocations) - 1
 
 
-def _limit(limit: Limit, before: Sequence[Any]) -> int:
-    return limit if isinstance(limit, int) else limit(*before)
+def _limit(limit: Any, before: Sequence[Any]) -> Any:
+    return limit(*before) if callable(limit) else limit

@@ -1,7 +1,5 @@
 """Types of JSON that several answers contain. Sizes are in bytes; None is unknown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import chain
 from typing import Protocol, TypedDict

@@ -6,8 +6,6 @@ The header names tables, their columns (type, offset, dictionary) and dictionari
 offsets count from the end of the header.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

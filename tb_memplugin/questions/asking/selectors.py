@@ -1,9 +1,8 @@
 """Selection of a recording, and of a moment in it, from the arguments of a command."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -22,44 +21,22 @@ MAX_IDS_LISTED = 5
 Chooser = Callable[[Sequence[Recording], str | None, str, Iterable[AboutFile]], Recording]
 
 
-def choose_with_allocations(
-    recordings: Sequence[Recording], wanted: str | None, path: str, problems: Iterable[AboutFile] = ()
-) -> Recording:
-    """Return a recording as `choose` does, by default the largest one with allocations. InputError for a curve."""
-    with_allocations = [one for one in recordings if not one.kind.is_sampled and len(one.allocations)]
-    found = choose(with_allocations if wanted is None and with_allocations else recordings, wanted, path, problems)
-    if found.kind.is_sampled:
-        remedy = "give a snapshot of its run; `kill -USR1 <process id>` makes a running job save one"
-        raise InputError("A curve has no allocations", found.id, remedy)
-    return found
-
-
-def choose_main_memory(
-    recordings: Sequence[Recording], wanted: str | None, path: str, problems: Iterable[AboutFile] = ()
-) -> Recording:
-    """Return a recording as `choose` does, by default the largest one of a device's main memory."""
-    main = [recording for recording in recordings if recording.is_main_memory]
-    return choose(main if wanted is None and main else recordings, wanted, path, problems)
-
-
-def choose_main_program(
-    recordings: Sequence[Recording], wanted: str | None, path: str, problems: Iterable[AboutFile] = ()
-) -> Recording:
-    """Return a recording as `choose` does, by default that of the largest program's main memory."""
-    programs = [one for one in recordings if one.program is not None and one.is_main_memory]
-    return choose(programs if wanted is None and programs else recordings, wanted, path, problems)
-
-
 def choose(
-    recordings: Sequence[Recording], wanted: str | None, path: str, problems: Iterable[AboutFile] = ()
+    recordings: Sequence[Recording],
+    wanted: str | None,
+    path: str,
+    problems: Iterable[AboutFile] = (),
+    preferred: Callable[[Recording], bool] = lambda recording: True,
 ) -> Recording:
     """Return the recording whose id is or contains `wanted`, by default the largest. InputError if none or several.
 
     `problems` are those of the path's files; they may be the reason for having no recordings.
+    `preferred`: the default is the largest of these recordings, where there are any.
     """
     if not recordings:
         raise no_recordings(path, problems)
     if wanted is None:
+        recordings = list(filter(preferred, recordings)) or recordings
         # A text may contain several errors: choose the most informative one, whose peak need not be the largest.
         ranked = [one for one in recordings if one.out_of_memory is None or not one.out_of_memory.rank]
         # The host of a watched job uses more bytes than a device, and is seldom the question.
@@ -72,6 +49,22 @@ def choose(
     ids = ", ".join(recording.id for recording in (matches or recordings)[:MAX_IDS_LISTED])
     what = f"{len(matches):,} recordings match" if matches else "No such recording"
     raise InputError(what, wanted, f"give an id or a unique part of one: {ids}")
+
+
+# By default the largest recording of a device's main memory, or of a program's.
+choose_main_memory = partial(choose, preferred=lambda recording: recording.is_main_memory)
+choose_main_program = partial(choose, preferred=lambda one: one.program is not None and one.is_main_memory)
+
+
+def choose_with_allocations(
+    recordings: Sequence[Recording], wanted: str | None, path: str, problems: Iterable[AboutFile]
+) -> Recording:
+    """Return a recording as `choose` does, by default the largest one with allocations. InputError for a curve."""
+    found = choose(recordings, wanted, path, problems, lambda one: not one.kind.is_sampled and len(one.allocations) > 0)
+    if found.kind.is_sampled:
+        remedy = "give a snapshot of its run; `kill -USR1 <process id>` makes a running job save one"
+        raise InputError("A curve has no allocations", found.id, remedy)
+    return found
 
 
 # An allocator's peak is that of a program with at least this share of it: the rest is what lives beside the program.
@@ -121,3 +114,9 @@ def position_of(recording: Recording, text: str) -> int:
     if time > clock[-1] and not np.isclose(time, clock[-1], rtol=1e-5, atol=0):
         raise InputError("After the last event", text, f"give a time up to {last}")
     return int(np.searchsorted(clock, time, side="right")) - 1
+
+
+def time_at(recording: Recording, position: int) -> int | None:
+    """Return the time of a position in nanoseconds since the recording began; None where it is not known."""
+    clock = recording.clock
+    return int(clock[position]) if clock is not None and 0 <= position < len(clock) else None

@@ -1,7 +1,5 @@
 """Recordings that endpoints answer about: those of a server's catalog, or those that an offline report contains."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple, NoReturn, Protocol, TypedDict

@@ -1,7 +1,5 @@
 """Tables of aligned text and bars for a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 WIDTH = 10

@@ -1,7 +1,6 @@
 """The check of recordings against a baseline: which grew by more than a tolerance, and why."""
 
-from __future__ import annotations
-
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, TypedDict
 
@@ -13,6 +12,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.changes import Explanation, MemoryFacts
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.asked import AnswerJson, Asked, Question
+from tb_memplugin.questions.asking.files import BaselineFileJson
 from tb_memplugin.questions.asking.json_types import ProblemJson, problems_json
 from tb_memplugin.questions.compare.baseline_file import Tolerance, write_command
 from tb_memplugin.questions.compare.causes import ExplanationJson, explanation_json
@@ -71,14 +71,19 @@ def baseline_facts(
     which are included once. Of measured memories of one name, the one with the largest peak is included.
     """
     wanted = {identity(one) for one in known}
-    sized, failed = each([r for r in recordings if r.is_main_memory and not r.kind.is_failure], _sized)
-    largest: dict[str, int] = {}
-    for one in sized:
-        largest[one.recording.kind] = max(largest.get(one.recording.kind, 0), one.bytes)
-    chosen = [one for one in sized if one.identity in wanted or one.bytes >= MIN_SHARE * largest[one.recording.kind]]
-    chosen.sort(key=lambda one: (one.identity not in wanted, -one.bytes, one.recording.id))
+
+    def sized(one: Recording) -> tuple[bool, int, Recording]:
+        """Return whether the baseline has a recording, and its peak, which are known without its facts."""
+        return (one.kind, program_name(one.title), one.memory) in wanted, peak(one).bytes, one
+
+    measured, failed = each([r for r in recordings if r.is_main_memory and not r.kind.is_failure], sized)
+    largest = defaultdict[str, int](int)
+    for _, size, one in measured:
+        largest[one.kind] = max(largest[one.kind], size)
+    chosen = [found for found in measured if found[0] or found[1] >= MIN_SHARE * largest[found[2].kind]]
+    chosen.sort(key=lambda found: (not found[0], -found[1], found[2].id))
     found, also_failed = each(
-        [one.recording for one in chosen[:MAX_RECORDINGS]], lambda one: RecordedFacts(facts(one), one.id)
+        [one for _, _, one in chosen[:MAX_RECORDINGS]], lambda one: RecordedFacts(facts(one), one.id)
     )
     distinct = list[RecordedFacts]()
     for recorded in found:
@@ -86,19 +91,6 @@ def baseline_facts(
         if not others or (recorded.facts.kind.has_program and recorded.facts not in others):
             distinct.append(recorded)
     return distinct, problems_json(failed, also_failed)
-
-
-class _Sized(NamedTuple):
-    """A recording with its identity in a baseline and its peak, which are known without its facts."""
-
-    identity: tuple[str, str, str]
-    bytes: int
-    recording: Recording
-
-
-def _sized(recording: Recording) -> _Sized:
-    identity = recording.kind, program_name(recording.title), recording.memory
-    return _Sized(identity, peak(recording).bytes, recording)
 
 
 def baseline_check(
@@ -187,15 +179,6 @@ class BaselineRecordingJson(NamedMemoryJson, FiguresJson):
     """The recording's id."""
 
 
-class BaselineFileJson(TypedDict):
-    """The file of a baseline."""
-
-    path: str
-    """Its path."""
-    bytes: int
-    """Its size."""
-
-
 class BaselineAnswerJson(AnswerJson):
     """The baseline that was written, without its arrays."""
 
@@ -279,7 +262,10 @@ def check_baseline_answer(found: BaselineCheck, asked: Asked) -> CheckBaselineAn
         CheckBaselineAnswerJson,
         found,
         tolerance=found.tolerance.text,
-        checked=[_checked_json(one) for one in checked],
+        checked=[
+            record(BaselineCheckedJson, one, one.now, name_before=one.before.name, **explanation_json(one.explanation))
+            for one in checked
+        ],
         added=[record(UnmatchedJson, one, one.facts) for one in found.added],
         missing=[record(UnmatchedJson, one, one.facts) for one in found.missing],
         next=[
@@ -288,8 +274,3 @@ def check_baseline_answer(found: BaselineCheck, asked: Asked) -> CheckBaselineAn
             if one.status == "above"
         ],
     )
-
-
-def _checked_json(one: CheckedRecording) -> BaselineCheckedJson:
-    explained = explanation_json(one.explanation)
-    return record(BaselineCheckedJson, one, one.now, name_before=one.before.name, **explained)

@@ -1,11 +1,9 @@
 """The file of a baseline: JSON with a fixed order, one line for each argument and array, for small diffs in git."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any, NamedTuple
 
@@ -76,23 +74,18 @@ class Baseline(NamedTuple):
 def text_of(found: Sequence[MemoryFacts], tolerance: str = TOLERANCE) -> str:
     """Return the content of a baseline's file, without times, hosts and folders."""
     head = {"schema_version": SCHEMA_VERSION, "tb_memplugin": __version__, "tolerance": tolerance}
-    objects = sorted("\n".join(_lines(facts)) for facts in found)
-    recordings = ",\n".join(dict.fromkeys(objects))
+    recordings = ",\n".join(dict.fromkeys(sorted(map(_object, found))))
     top = "".join(f" {json.dumps(key)}: {json.dumps(value)},\n" for key, value in head.items())
     return f'{{\n{top} "recordings": [\n{recordings}\n ]\n}}\n'
 
 
-def _lines(facts: MemoryFacts) -> Iterator[str]:
-    """Yield the lines of one recording: a line for each figure, and for each row of a list."""
-    values = facts_json(facts)
-    lists = {key: values.pop(key) for key in LISTS}
-    members = [f"   {json.dumps(key)}: {_inline(value)}" for key, value in values.items()]
-    for key, rows in lists.items():
-        inner = ",\n".join(f"    {_inline(row)}" for row in rows)
-        members.append(f"   {json.dumps(key)}: [\n{inner}\n   ]" if rows else f"   {json.dumps(key)}: []")
-    yield "  {"
-    yield ",\n".join(members)
-    yield "  }"
+def _object(facts: MemoryFacts) -> str:
+    """Return the lines of one recording: a line for each figure, and for each row of a list."""
+    members = []
+    for key, value in facts_json(facts).items():
+        rows = ",\n".join(f"    {_inline(row)}" for row in value) if key in LISTS else ""
+        members.append(f"   {json.dumps(key)}: " + (f"[\n{rows}\n   ]" if rows else _inline(value)))
+    return "  {\n" + ",\n".join(members) + "\n  }"
 
 
 def _inline(value: Any) -> str:

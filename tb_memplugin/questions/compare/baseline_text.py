@@ -1,7 +1,5 @@
 """The check against a baseline as lines for a terminal, and as Markdown for a pull request."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 
@@ -22,7 +20,6 @@ ROLES = {role.label for role in Role}  # others are names from a damaged file
 
 def lines(answer: BaselineCheck) -> Iterator[str]:
     """Format the check for a terminal. The caller escapes control characters, which names may contain."""
-    broken = [checked for checked in answer.checked if checked.status == "above"]
     for checked in sorted(answer.checked, key=lambda checked: checked.status != "above"):
         yield _headline(checked, quoted)
         if checked.status != "within":
@@ -31,14 +28,15 @@ def lines(answer: BaselineCheck) -> Iterator[str]:
         yield _unmatched(unmatched, quoted)
     if any(checked.status == "below" for checked in answer.checked):
         yield f"To keep what is less now: `{write_command(answer.baseline)}`"
-    yield _count(answer, len(broken))
+    yield _count(answer)
 
 
 def markdown(answer: BaselineCheck) -> Iterator[str]:
     """Format the check as Markdown. Names are set as code, so that they cannot contain other markup."""
-    broken = [checked for checked in answer.checked if checked.status == "above"]
-    yield _marker(answer.baseline)
-    yield f"### Memory: {_count(answer, len(broken))}"
+    # The GitHub Action finds its own comment about this baseline by the first line.
+    digest = blake2b(answer.baseline.encode(errors="replace"), digest_size=8).hexdigest()
+    yield f"<!-- tb-memplugin baseline {digest} -->"
+    yield f"### Memory: {_count(answer)}"
     yield ""
     if answer.checked:
         yield "| | peak | reserved | change |"
@@ -58,11 +56,6 @@ def markdown(answer: BaselineCheck) -> Iterator[str]:
         yield f"- {_unmatched(unmatched, code)}"
     for problem in answer.problems:
         yield f"- {code(problem['file'])}: {code(problem['text'])}"
-
-
-def _marker(baseline: str) -> str:
-    """Return a comment by which the GitHub Action finds its own comment about this baseline."""
-    return f"<!-- tb-memplugin baseline {blake2b(baseline.encode(errors='replace'), digest_size=8).hexdigest()} -->"
 
 
 def _table_row(checked: CheckedRecording) -> str:
@@ -147,14 +140,9 @@ def _unmatched(found: UnmatchedRecording, quote: Quote) -> str:
     return f"{name}, peak {bytes_text(found.facts.peak_bytes)}, {found.text}"
 
 
-def _count(answer: BaselineCheck, broken: int) -> str:
-    total = len(answer.checked)
+def _count(answer: BaselineCheck) -> str:
+    total, broken = len(answer.checked), sum(checked.status == "above" for checked in answer.checked)
     if not broken:
         return f"{counted(total, 'recording')} within {answer.tolerance.text} of the baseline"
     verb = agree(broken, "is", "are")
     return f"{broken:,} of {counted(total, 'recording')} {verb} more than {answer.tolerance.text} above the baseline"
-
-
-def texts(answer: BaselineCheck, as_markdown: bool) -> Sequence[str]:
-    """Return the lines of the check in one of its two forms."""
-    return list((markdown if as_markdown else lines)(answer))

@@ -1,7 +1,5 @@
 """The check of recordings against a memory budget, and the memory that a recording needs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
@@ -70,7 +68,7 @@ def budget(recordings: Sequence[Recording], limit: int, chosen: Regex) -> Budget
     checked.
     """
     selected = [r for r in recordings if chosen.search(r.id) and (chosen.pattern or r.is_main_memory)]
-    found, failed = each(selected, lambda recording: (need(recording), _broken(recording, limit)))
+    found, failed = each(selected, lambda recording: _checked(recording, limit))
     above = [broken for _, broken in found if broken is not None]
     return {
         "limit_bytes": limit,
@@ -81,36 +79,33 @@ def budget(recordings: Sequence[Recording], limit: int, chosen: Regex) -> Budget
 
 
 def need(recording: Recording) -> NeedJson:
-    """Return the memory that a recording needs."""
+    """Return the memory that a recording needs, and the name of the figure that is compared with the limit."""
+    failure = recording.out_of_memory
+    figure = "reserved" if recording.kind.has_program else "peak"
+    if failure is not None and failure.phase is not OutOfMemoryPhase.COMPILE:
+        figure = "requested"
     return {
         "id": recording.id,
         "needed_bytes": required_bytes(recording),
-        "figure": _figure(recording),
+        "figure": figure,
         "caveats": caveats_json(recording),
     }
 
 
-def _broken(recording: Recording, limit: int) -> AboveBudgetJson | None:
-    """Return a recording above the limit with its explanation; None for others."""
+def _checked(recording: Recording, limit: int) -> tuple[NeedJson, AboveBudgetJson | None]:
+    """Return the memory that a recording needs, and if that is above the limit, its explanation."""
     found = need(recording)
     above = found["needed_bytes"] - limit
     if above <= 0:
-        return None
+        return found, None
     explained, failed = each([recording], explanation)
     lines_of = explained[0] if explained else [failed[0].text]
-    return record(AboveBudgetJson, summary(recording.outline), found, above_bytes=above, explanation=lines_of)
+    return found, record(AboveBudgetJson, summary(recording.outline), found, above_bytes=above, explanation=lines_of)
 
 
 def explanation(recording: Recording) -> list[str]:
     """Return the first lines of the explanation of a recording."""
     return list(lines(explain(recording)))[:EXPLANATION_LINES]
-
-
-def _figure(recording: Recording) -> str:
-    """Return the name of the recording's figure that is compared with the limit."""
-    if recording.out_of_memory is not None and recording.out_of_memory.phase is not OutOfMemoryPhase.COMPILE:
-        return "requested"
-    return "reserved" if recording.kind.has_program else "peak"
 
 
 VERBS = {"reserved": "reserves", "peak": "needs, at its peak,", "requested": "needs, with the failed request,"}

@@ -1,7 +1,5 @@
 """The causes of a change between two recordings: sentences, JSON, and the page's list of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypedDict
 
@@ -41,11 +39,6 @@ def difference_text(found: Difference, quote: Quote = quoted) -> str:
 
 def _devices(cause: ChangeCause, quote: Quote) -> str:
     return f"the program is partitioned over {counted(int(cause.after), 'device')} now (was {cause.before})"
-
-
-def _argument(cause: ChangeCause, quote: Quote) -> str:
-    verb = "new" if cause.kind is ChangeCauseKind.ARGUMENT_ADDED else "gone"
-    return f"argument {_names(cause, quote)} is {verb} ({_arrays(cause, quote)}, {signed_bytes(cause.bytes)})"
 
 
 def _sharding(cause: ChangeCause, quote: Quote) -> str:
@@ -88,7 +81,7 @@ def _shape(cause: ChangeCause, quote: Quote) -> str:
 
 def _memory(cause: ChangeCause, quote: Quote) -> str:
     now, was = (quote(cause.after), "another memory") if cause.after else ("another memory", quote(cause.before))
-    return f"{_are(cause, quote)} in {now} now (was in {was}; {_arrays(cause, quote)}, {signed_bytes(cause.bytes)})"
+    return f"{_are(cause, quote)} in {now} now (was in {was}; {_size(cause, quote)})"
 
 
 def _microbatches(cause: ChangeCause, quote: Quote) -> str:
@@ -96,14 +89,6 @@ def _microbatches(cause: ChangeCause, quote: Quote) -> str:
     now = "at once now" if number == 1 else f"in {number:,} microbatches now"
     was = "at once" if cause.before == "1" else f"in {int(cause.before):,}"
     return f"the gradient is computed {now} (was {was}, {signed_bytes(cause.bytes)})"
-
-
-def _donation(cause: ChangeCause, quote: Quote) -> str:
-    name = _names(cause, quote)
-    donated = (
-        f"buffer {name} is donated" if cause.kind is ChangeCauseKind.DONATED else f"donated buffer {name} is copied"
-    )
-    return f"{donated} now ({_count(cause)}, {signed_bytes(cause.bytes)})"
 
 
 def _layers(cause: ChangeCause, quote: Quote) -> str:
@@ -133,17 +118,7 @@ def _output(cause: ChangeCause, quote: Quote) -> str:
 
 def _attention(cause: ChangeCause, quote: Quote) -> str:
     now = f"stored for all {int(cause.after):,} positions at once now" if cause.after else "no longer stored at once"
-    return f"attention's scores {quote(cause.example)} are {now} ({_arrays(cause, quote)}, {signed_bytes(cause.bytes)})"
-
-
-def _fusion_split(cause: ChangeCause, quote: Quote) -> str:
-    stored = f"{quote(cause.example)} is stored now ({_arrays(cause, quote)}, {signed_bytes(cause.bytes)})"
-    return f"{_names(cause, quote)} was split: {stored}"
-
-
-def _fused(cause: ChangeCause, quote: Quote) -> str:
-    size = f"{_arrays(cause, quote)}, {signed_bytes(cause.bytes)}"
-    return f"{quote(cause.example)} is computed inside of {_names(cause, quote)} now ({size})"
+    return f"attention's scores {quote(cause.example)} are {now} ({_size(cause, quote)})"
 
 
 def _are(cause: ChangeCause, quote: Quote, word: str = "argument") -> str:
@@ -166,29 +141,42 @@ def _grown(cause: ChangeCause) -> str:
     return f"{_count(cause)} and those computed from {agree(cause.arrays, 'it', 'them')}, {signed_bytes(cause.bytes)}"
 
 
-def _arrays(cause: ChangeCause, quote: Quote) -> str:
-    shape = quote(cause.shape)
-    return shape if cause.arrays == 1 else f"{_count(cause)}, the largest {shape}"
+def _size(cause: ChangeCause, quote: Quote) -> str:
+    """Return the shape of the largest array, the number of arrays if there are more, and their bytes."""
+    more = "" if cause.arrays == 1 else f"{_count(cause)}, the largest "
+    return f"{more}{quote(cause.shape)}, {signed_bytes(cause.bytes)}"
 
 
 TEXTS: dict[ChangeCauseKind, Callable[[ChangeCause, Quote], str]] = {
     ChangeCauseKind.DEVICES: _devices,
-    ChangeCauseKind.ARGUMENT_ADDED: _argument,
-    ChangeCauseKind.ARGUMENT_REMOVED: _argument,
+    ChangeCauseKind.ARGUMENT_ADDED: lambda cause, quote: (
+        f"argument {_names(cause, quote)} is new ({_size(cause, quote)})"
+    ),
+    ChangeCauseKind.ARGUMENT_REMOVED: lambda cause, quote: (
+        f"argument {_names(cause, quote)} is gone ({_size(cause, quote)})"
+    ),
     ChangeCauseKind.MEMORY: _memory,
     ChangeCauseKind.SHARDING: _sharding,
     ChangeCauseKind.DTYPE: _dtype,
     ChangeCauseKind.SHAPE: _shape,
     ChangeCauseKind.MICROBATCHES: _microbatches,
-    ChangeCauseKind.NOT_DONATED: _donation,
-    ChangeCauseKind.DONATED: _donation,
+    ChangeCauseKind.NOT_DONATED: lambda cause, quote: (
+        f"donated buffer {_names(cause, quote)} is copied now ({_count(cause)}, {signed_bytes(cause.bytes)})"
+    ),
+    ChangeCauseKind.DONATED: lambda cause, quote: (
+        f"buffer {_names(cause, quote)} is donated now ({_count(cause)}, {signed_bytes(cause.bytes)})"
+    ),
     ChangeCauseKind.LAYERS: _layers,
     ChangeCauseKind.SAVED: _saved,
     ChangeCauseKind.OUTPUT_ADDED: _output,
     ChangeCauseKind.OUTPUT_REMOVED: _output,
     ChangeCauseKind.ATTENTION: _attention,
-    ChangeCauseKind.FUSION_SPLIT: _fusion_split,
-    ChangeCauseKind.FUSED: _fused,
+    ChangeCauseKind.FUSION_SPLIT: lambda cause, quote: (
+        f"{_names(cause, quote)} was split: {quote(cause.example)} is stored now ({_size(cause, quote)})"
+    ),
+    ChangeCauseKind.FUSED: lambda cause, quote: (
+        f"{quote(cause.example)} is computed inside of {_names(cause, quote)} now ({_size(cause, quote)})"
+    ),
 }
 
 
@@ -285,11 +273,6 @@ def explanation_json(explanation: Explanation) -> ExplanationJson:
         causes=[cause_json(cause) for cause in explanation.causes],
         differences=[record(DifferenceJson, each, text=difference_text(each)) for each in explanation.differences],
     )
-
-
-def named_cause_json(cause: ChangeCause) -> NamedCauseJson:
-    """Return a cause in short."""
-    return record(NamedCauseJson, cause, text=cause_text(cause))
 
 
 def cause_json(cause: ChangeCause) -> CauseJson:

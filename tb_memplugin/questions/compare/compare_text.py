@@ -1,7 +1,5 @@
 """A comparison as lines for a terminal, and as Markdown for a pull request."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The changes between two recordings, as the page shows them; the other forms of a comparison are made of these."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Literal, TypedDict, get_args
@@ -16,8 +14,9 @@ from tb_memplugin.analysis.usage.live_set import UNEXPLAINED, share
 from tb_memplugin.model.arrays import U8
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import endpoint
-from tb_memplugin.questions.asking.inputs import Choice, OptionalInteger, RecordingOf
+from tb_memplugin.questions.asking.inputs import Choice, Integer, RecordingOf
 from tb_memplugin.questions.asking.json_types import SummaryJson
+from tb_memplugin.questions.asking.selectors import time_at
 from tb_memplugin.questions.recording.sites import site_text, source_text
 from tb_memplugin.questions.recording.summary import summary
 from tb_memplugin.questions.records import record, records
@@ -135,8 +134,8 @@ class ComparisonJson(ComparedJson):
     "compare",
     RecordingOf("a"),
     RecordingOf("b"),
-    OptionalInteger("at_a", -1, lambda a, b: a.length - 1),
-    OptionalInteger("at_b", -1, lambda a, b, at_a: b.length - 1),
+    Integer("at_a", -1, lambda a, b: a.length - 1, optional=True),
+    Integer("at_b", -1, lambda a, b, at_a: b.length - 1, optional=True),
     Choice("by", CompareBy),
 )
 def compared(a: Recording, b: Recording, at_a: int | None, at_b: int | None, by: CompareBy) -> ComparisonJson:
@@ -218,8 +217,13 @@ def pairs(a: Sequence[Recording], b: Sequence[Recording]) -> list[Pair]:
     if len(a) == len(b) == 1:
         return [(a[0], b[0])]
     rest_a, rest_b = list(a), list(b)
-    found = take_pairs(rest_a, rest_b, _identity) + take_pairs(rest_a, rest_b, _named)
-    return found or (take_pairs(rest_a, rest_b, _device) if _is_profile(a) and _is_profile(b) else [])
+    # A title is compared without the program's id, which differs after every change; then without the number of a
+    # dump's module, which differs after every change of another module.
+    found = take_pairs(rest_a, rest_b, lambda one: (one.kind, PROGRAM_ID.sub("", one.title), one.memory))
+    found += take_pairs(rest_a, rest_b, lambda one: (one.kind, program_name(one.title), one.memory))
+    if not found and _is_profile(a) and _is_profile(b):
+        return take_pairs(rest_a, rest_b, lambda one: (one.kind, one.memory))
+    return found
 
 
 def _is_profile(recordings: Sequence[Recording]) -> bool:
@@ -228,28 +232,12 @@ def _is_profile(recordings: Sequence[Recording]) -> bool:
     return is_one and all(recording.kind.has_call_graph or recording.kind.is_torch for recording in recordings)
 
 
-def _device(recording: Recording) -> tuple[str, ...]:
-    return (recording.kind, recording.memory)
-
-
-def _identity(recording: Recording) -> tuple[str, ...]:
-    """Return kind, title and memory. A title is without the program's id, which differs after every change."""
-    return (recording.kind, PROGRAM_ID.sub("", recording.title), recording.memory)
-
-
-def _named(recording: Recording) -> tuple[str, ...]:
-    """Return the same without the number of a dump's module, which differs after every change of another module."""
-    return (recording.kind, program_name(recording.title), recording.memory)
-
-
 def _moment(recording: Recording, position: int, total: int) -> ComparedSideJson:
-    clock = recording.clock
-    timed = clock is not None and 0 <= position < len(clock)
     return {
         "recording": summary(recording),
         "position": position,
         "length": recording.length,
-        "time_ns": int(clock[position]) if clock is not None and timed else None,
+        "time_ns": time_at(recording, position),
         "bytes": total,
     }
 
@@ -288,15 +276,11 @@ def _entry(a: Recording, b: Recording, entries: Entries, i: int, kind: int, step
     return record(
         ComparedEntryJson,
         figures,
+        {column: getattr(rows, column)[row] for column in ("name", "op", "op_name", "dtype", "shape")},
         change=CHANGES[kind],
         site=_name(a, b, entries, i),
-        name=rows.name[row],
-        op=rows.op[row],
-        op_name=rows.op_name[row],
         source=source_text(recording, row),
         role=int(roles(recording)[row]),
-        dtype=rows.dtype[row],
-        shape=rows.shape[row],
         shape_before=before if before != rows.shape[row] else "",
         row_a=figures.row_a if figures.row_a >= 0 else None,
         row_b=figures.row_b if figures.row_b >= 0 else None,

@@ -1,7 +1,5 @@
 """The changes between the recordings of two paths, pair by pair, for the command and its JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, NotRequired, Protocol, TypedDict
 
@@ -12,8 +10,8 @@ from tb_memplugin.model.changes import ChangeCause
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.asked import AnswerJson, Asked, OmittedJson, Question, selector
 from tb_memplugin.questions.asking.json_types import AboutFile, CaveatJson, ProblemJson, problems_json
-from tb_memplugin.questions.asking.selectors import no_recordings, position_of
-from tb_memplugin.questions.compare.causes import NamedCauseJson, named_cause_json
+from tb_memplugin.questions.asking.selectors import MAX_IDS_LISTED, no_recordings, position_of
+from tb_memplugin.questions.compare.causes import NamedCauseJson, cause_text
 from tb_memplugin.questions.compare.comparison import (
     ChangedSiteJson,
     CompareBy,
@@ -25,8 +23,6 @@ from tb_memplugin.questions.compare.comparison import (
     pairs,
 )
 from tb_memplugin.questions.records import record
-
-MAX_IDS_LISTED = 5
 
 
 class Listed(Protocol):
@@ -147,7 +143,7 @@ def _comparison(explained: ExplainedComparison) -> ComparisonAnswerJson:
         steps=sorted(found["steps"], key=lambda step: -abs(step["bytes_b"] - step["bytes_a"])),
         entries=[record(ChangedSiteJson, one) for one in found["entries"] if one["change"] != "same"],
         entries_total=found["entries_total"] - found["changes"]["same"]["entries"],
-        causes=[named_cause_json(cause) for cause in explained.causes],
+        causes=[record(NamedCauseJson, cause, text=cause_text(cause)) for cause in explained.causes],
     )
 
 

@@ -1,7 +1,5 @@
 """The largest live buffers or allocations of a recording, and everything that is known of one."""
 
-from __future__ import annotations
-
 from typing import NotRequired
 
 import numpy as np

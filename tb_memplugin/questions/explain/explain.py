@@ -1,21 +1,19 @@
 """The live memory of a recording at a moment, as terminal and JSON show it: by role and origin, leaks, advice."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
 from tb_memplugin.analysis.ownership.classification import Classification
-from tb_memplugin.analysis.usage.figure_definitions import Figure
 from tb_memplugin.analysis.usage.live_bytes import count_stacks, peak
-from tb_memplugin.analysis.usage.live_set import breakdown, bytes_by_role, figures, live_rows, share
+from tb_memplugin.analysis.usage.live_set import breakdown, bytes_by_role, live_rows, share
 from tb_memplugin.analysis.usage.steps import step_at
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.json_types import FigureJson, OutOfMemoryJson, SiteJson, SummaryJson
-from tb_memplugin.questions.asking.selectors import position_of
-from tb_memplugin.questions.kinds import device_profile, leaks, memory_profile
+from tb_memplugin.questions.asking.selectors import position_of, time_at
+from tb_memplugin.questions.kinds import leaks
+from tb_memplugin.questions.kinds.first_view import page_figures
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson, joins
 from tb_memplugin.questions.kinds.verdict import moment_text, verdict, verdict_text
 from tb_memplugin.questions.kinds.watched import PhasePeakJson, holders_at, phases
@@ -143,7 +141,7 @@ def explain(
         line = " · ".join((*_errors_of(recording, others), verdict_text(verdict(recording, others=others), changes)))
     else:
         line = moment_text(recording, position)
-    answer = _everywhere(recording, position, line, _figures(recording))
+    answer = _everywhere(recording, position, line)
     if failure is not None:
         answer["out_of_memory"] = failure
         if named_program(recording):
@@ -180,21 +178,12 @@ def _errors_of(profile: Recording, others: Sequence[Recording]) -> list[str]:
     ][:1]
 
 
-def _figures(recording: Recording) -> list[Figure]:
-    """Return the figures of the page."""
-    if recording.kind.is_failure and recording.out_of_memory is not None:
-        return oom.figures(recording)
-    if recording.kind.has_call_graph:
-        return device_profile.figures(recording)
-    return figures(recording) if recording.axis is not Axis.TIME else memory_profile.figures(recording)
-
-
-def _everywhere(recording: Recording, position: int, headline: str, numbers: Sequence[Figure]) -> ExplainedMoment:
+def _everywhere(recording: Recording, position: int, headline: str) -> ExplainedMoment:
     """Return the part that all kinds have; the bytes of each breakdown add up to the total."""
     total = breakdown(recording, position).whole
     return {
         "headline": headline,
-        "figures": records(FigureJson, numbers),
+        "figures": records(FigureJson, page_figures(recording)),
         "recording": summary(recording),
         "at": moment(recording, position),
         "roles": [
@@ -229,11 +218,9 @@ def _group(recording: Recording, row: int, allocations: int, size: int, total: i
 
 def moment(recording: Recording, position: int) -> MomentJson:
     """Describe a position: its time in nanoseconds, its step, its live bytes, and whether it is the peak."""
-    clock = recording.clock
-    timed = clock is not None and 0 <= position < len(clock)
     found: MomentJson = {
         "position": position,
-        "time_ns": int(clock[position]) if clock is not None and timed else None,
+        "time_ns": time_at(recording, position),
         "step": step_at(recording, position),
         "bytes": breakdown(recording, position).total,
         "peak": position == peak(recording).position,

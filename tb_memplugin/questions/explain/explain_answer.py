@@ -1,9 +1,7 @@
 """The memory live at the peak or another moment, in short: roles, lines, model paths, leaks, and advice."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NotRequired, TypeVar, cast
+from typing import Any, Literal, NotRequired
 
 import numpy as np
 
@@ -84,8 +82,6 @@ class ExplainAnswerJson(AnswerJson, LiveMemoryJson):
     problems: NotRequired[list[ProblemJson]]
     """Without `--recording`: the files of the path that cannot be read; a larger peak may be in them."""
 
-
-T = TypeVar("T")
 
 REPORTED_VERDICTS = ("leak", "kept one step")  # sites with other verdicts do not grow
 SHARE_DIGITS = 4
@@ -183,12 +179,12 @@ def _leaks(found: LeaksJson) -> LeakAnswerJson:
     )
 
 
-def _rounded(value: T) -> T:
+def _rounded(value: Any) -> Any:
     """Round the shares of an answer: beside the bytes, more digits are of no use."""
     if isinstance(value, dict):
         rounded = {key: _rounded(item) for key, item in value.items()}
-        return cast(T, rounded | ({"share": round(value["share"], SHARE_DIGITS)} if "share" in value else {}))
-    return cast(T, [_rounded(item) for item in value]) if isinstance(value, list) else value
+        return rounded | ({"share": round(value["share"], SHARE_DIGITS)} if "share" in value else {})
+    return [_rounded(item) for item in value] if isinstance(value, list) else value
 
 
 def _questions(

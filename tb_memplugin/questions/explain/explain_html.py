@@ -3,8 +3,6 @@
 Colors of text and lines are those of the notebook, so that it is as dark or as light as its surroundings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from markupsafe import Markup
@@ -16,7 +14,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.html import folded, table
 from tb_memplugin.questions.explain.explain import ExplainedMoment, explain
 from tb_memplugin.questions.recording.advice import AdviceJson, fits_with_text, saving_line
-from tb_memplugin.questions.recording.role_colors import ROLE_COLORS
+from tb_memplugin.questions.recording.columns import ROLE_COLORS
 from tb_memplugin.sizes import bytes_text, percent_text
 
 MAX_ROWS = 10  # of a table

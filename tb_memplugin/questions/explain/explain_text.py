@@ -1,7 +1,5 @@
 """The explanation of a moment as lines for a terminal: live memory by role and origin, leaks, advice."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from tb_memplugin.analysis.ownership.by_model import BEFORE, NO_PATH
@@ -9,12 +7,12 @@ from tb_memplugin.analysis.ownership.classification import NO_FUNCTION, NO_LINE,
 from tb_memplugin.analysis.usage.live_set import UNEXPLAINED
 from tb_memplugin.model.kinds import HOST_MEMORY, Axis, RecordingKind
 from tb_memplugin.questions.asking.text_table import align
-from tb_memplugin.questions.explain.explain import ExplainedMoment, Group, MomentJson
+from tb_memplugin.questions.explain.explain import ExplainedMoment, Group
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson
 from tb_memplugin.questions.kinds.leaks import LeaksJson, several
 from tb_memplugin.questions.recording.advice import lines as advice_lines
 from tb_memplugin.questions.recording.kernels import rows as kernel_rows
-from tb_memplugin.questions.recording.tree import UNEXPLAINED_OF, TreeLineJson
+from tb_memplugin.questions.recording.tree import UNEXPLAINED_OF, TreeLineJson, amount_cells
 from tb_memplugin.questions.recording.tree import lines as tree_lines
 from tb_memplugin.sizes import bytes_text, counted, percent_text
 
@@ -51,11 +49,9 @@ def _moment_lines(answer: ExplainedMoment) -> Iterator[str]:
     yield f"{name}: {bytes_text(at['bytes'])} {_state(answer)}:"
     yield ""
     if any(role["role"] != "unknown" for role in answer["roles"]):
-        roles = [
-            [bytes_text(role["bytes"]), percent_text(role["share"], digits=1), role["role"]] for role in answer["roles"]
-        ]
-        if "unexplained" in answer and (rest := answer["unexplained"])["bytes"]:
-            roles.append([bytes_text(rest["bytes"]), percent_text(rest["share"], digits=1), _unexplained(answer)])
+        roles = [[*amount_cells(role), role["role"]] for role in answer["roles"]]
+        if "unexplained" in answer and answer["unexplained"]["bytes"]:
+            roles.append([*amount_cells(answer["unexplained"]), _unexplained(answer)])
         yield from align([["bytes", "share", "role"], *roles], 2)
         yield ""
     marks = answer["recording"]["kind"].startswith("torch")  # PyTorch has no jitted functions
@@ -85,29 +81,21 @@ def _tree(tree: Sequence[TreeLineJson], heading: str, unknown: str, separator: s
 def _state(answer: ExplainedMoment) -> str:
     """Describe the bytes: live at a moment, or needed by a program that was never run."""
     used_is = answer["out_of_memory"]["used_is"] if "out_of_memory" in answer else "live"
-    return "needed" if used_is == "needed" else f"{used_is} {_moment(answer['at'], answer['recording']['axis'])}"
-
-
-def _moment(at: MomentJson, axis: str) -> str:
-    if axis == Axis.INSTANT:
-        return "at that moment"
+    at = answer["at"]
+    if used_is == "needed":
+        return used_is
+    if answer["recording"]["axis"] == Axis.INSTANT:
+        return f"{used_is} at that moment"
     if at["position"] < 0:
-        return "before the first event"
+        return f"{used_is} before the first event"
     when = f", {at['time_ns'] / 1e9:.6f} s into the profile" if at["time_ns"] is not None else ""
     step = f", in {at['step']}" if at["step"] else ""
-    return f"at {'the peak, ' if at['peak'] else ''}#{at['position']}{when}{step}"
+    return f"{used_is} at {'the peak, ' if at['peak'] else ''}#{at['position']}{when}{step}"
 
 
 def _buffers(answer: ExplainedMoment) -> Iterator[str]:
     cells = [
-        [
-            bytes_text(row["bytes"]),
-            percent_text(row["share"], digits=1),
-            row["op"],
-            row["shape"],
-            row["source"] or "-",
-            row["op_name"] or row["name"] or "-",
-        ]
+        [*amount_cells(row), row["op"], row["shape"], row["source"] or "-", row["op_name"] or row["name"] or "-"]
         for row in answer["buffers"]
     ]
     yield from align([["bytes", "share", "op", "shape", "source", "name"], *cells], 2)
@@ -116,15 +104,13 @@ def _buffers(answer: ExplainedMoment) -> Iterator[str]:
 
 def _groups(answer: ExplainedMoment) -> Iterator[str]:
     groups, before, rest = answer["groups"], answer["before"], answer["unexplained"]
-    rows = [(g["bytes"], g["share"], f"{g['allocations']:,}", _each(g), g["site"]) for g in groups]
-    shown = rows[:MAX_LINES]
+    cells = [[*amount_cells(g), f"{g['allocations']:,}", _each(g), g["site"]] for g in groups[:MAX_LINES]]
     if before["bytes"]:
-        shown.append((before["bytes"], before["share"], "-", "-", BEFORE))
+        cells.append([*amount_cells(before), "-", "-", BEFORE])
     if rest["bytes"]:
-        shown.append((rest["bytes"], rest["share"], "-", "-", _unexplained(answer)))
-    cells = [[bytes_text(size), percent_text(part, digits=1), *texts] for size, part, *texts in shown]
+        cells.append([*amount_cells(rest), "-", "-", _unexplained(answer)])
     yield from align([["bytes", "share", "count", "shape", "site"], *cells], 3)
-    yield from _more(len(rows) - MAX_LINES, "site", "; --json lists all")
+    yield from _more(len(groups) - MAX_LINES, "site", "; --json lists all")
     yield from _holders(answer)
     if "leaks" not in answer:
         return  # a single moment shows no leaks
@@ -138,9 +124,9 @@ def _groups(answer: ExplainedMoment) -> Iterator[str]:
 def _holders(answer: ExplainedMoment) -> Iterator[str]:
     """Format the ledger and the phases of a watched job."""
     ledger, phases = answer.get("ledger", []), answer.get("phases", [])
-    held = [[bytes_text(one["bytes"]), percent_text(one["share"], digits=1), one["holder"]] for one in ledger]
-    if held:
+    if ledger:
         yield ""
+        held = [[*amount_cells(one), one["holder"]] for one in ledger]
         yield from align([["bytes", "share", "holder"], *held], 2)
     if phases:
         yield ""

@@ -3,29 +3,26 @@
 Every kind of recording has the same columns, so that one file can contain several; missing facts are unknown values.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.analysis.isolate import Failed, each
-from tb_memplugin.model.arrays import I32, Mask
+from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 from tb_memplugin.questions.recording.columns import EXPORTED, ChosenRows, Numbers
 from tb_memplugin.questions.recording.stack_texts import StackCells, truncate
 from tb_memplugin.questions.recording.summary import summary
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
+ExportColumn = Numbers | Text
+ExportTable = dict[str, ExportColumn]  # of equal lengths, by name
 LINE_END = "\r\n"
 # Operators, also full-width, small and minus sign, which Excel reads like those of ASCII; and what it skips before
 # them: spaces, control characters, and characters without a width. As in base/csv.ts.
@@ -122,17 +119,13 @@ def write_parquet_tables(tables: Iterator[ExportTable], metadata: str, stream: B
             writer.write_batch(batch)
 
 
-def _array(pa: Any, column: ExportColumn) -> pa.Array:
+def _array(pa: Any, column: ExportColumn) -> Any:
     if isinstance(column, Text):
         texts, code = distinct_texts(column)
         return pa.DictionaryArray.from_arrays(code, pa.array(texts, pa.string()))
-    if isinstance(column, Numbers):
-        return pa.array(column.values, mask=~column.known)
-    return pa.array(column)
+    return pa.array(column.values, mask=~column.known)
 
 
-ExportColumn = Numbers | Mask | Text
-ExportTable = dict[str, ExportColumn]  # of equal lengths, by name
 # Rows per piece. Few enough that as many different long stacks fit in memory as text; enough that the cost per piece
 # does not matter, and that Parquet, where each piece is a row group, is read fast.
 PIECE_ROWS = 16_384
@@ -159,11 +152,11 @@ def export_cells(column: ExportColumn, encode: Callable[[str], str], unknown: st
     if isinstance(column, Text):
         texts, code = distinct_texts(column)
         cells = _objects([encode(text) for text in texts])[code]
-    elif isinstance(column, Numbers):
-        cells = column.values.astype(object)
-        cells[~column.known] = unknown
     else:
-        cells = _objects(["false", "true"])[column.astype(np.int8)]
+        values = column.values
+        is_boolean = values.dtype == np.bool_
+        cells = _objects(["false", "true"])[values.astype(np.int8)] if is_boolean else values.astype(object)
+        cells[~column.known] = unknown
     row_by_row: list[Any] = cells.tolist()
     return row_by_row
 

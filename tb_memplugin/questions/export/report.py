@@ -4,8 +4,6 @@ Each endpoint declares which of its answers a report stores (questions/asking/en
 every window, row or position, the page computes each from it (payload/report.ts).
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass

@@ -118,7 +118,7 @@ class FleetMetaJson(ReadingJson):
     """The id of the median device's recording, by memory."""
 
 
-@endpoint("fleet", FLEETS, FreeText("capture", ""), live=True)
+@endpoint("fleet", FLEETS, FreeText("capture", default=""), live=True)
 def fleet(fleets: Fleets, capture: str) -> bytes:
     """Return the part of a capture that has been read; the newest without a name. The first request starts reading.
 

@@ -1,24 +1,14 @@
 """The call graph of device profiles: which functions allocated the memory that is live."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypedDict
 
 import numpy as np
 
-from tb_memplugin.analysis.call_graph import (
-    CallGraph,
-    Granularity,
-    Refine,
-    Samples,
-    build_call_graph,
-    diff_samples,
-    live_samples,
-)
+from tb_memplugin.analysis.call_graph import Granularity, Refine, build_call_graph, diff_samples, live_samples
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.endpoint import InReport, endpoint
+from tb_memplugin.questions.asking.endpoint import endpoint
 from tb_memplugin.questions.asking.inputs import (
     FILE,
     RECORDING,
@@ -30,8 +20,7 @@ from tb_memplugin.questions.asking.inputs import (
     Integer,
     RecordingOf,
 )
-from tb_memplugin.questions.asking.payload import compact
-from tb_memplugin.questions.kinds.device_profile import has_call_graph
+from tb_memplugin.questions.kinds.device_profile import OF_DEVICE_PROFILES
 from tb_memplugin.questions.records import record
 
 MAX_LISTED = 5000  # functions in the table
@@ -95,15 +84,15 @@ class CallGraphJson(TypedDict):
     RECORDING,
     FILE,
     Choice("by", Granularity),
-    FreeText("focus", ""),
-    FreeText("ignore", ""),
-    FreeText("hide", ""),
-    Flag("fold", True),
-    Flag("whole", False),
+    FreeText("focus", default=""),
+    FreeText("ignore", default=""),
+    FreeText("hide", default=""),
+    Flag("fold", default=True),
+    Flag("whole", default=False),
     RecordingOf("base", optional=True),
     FileOf("base", optional=True),
     Integer("most", 1, MAX_DRAWN, default=DRAWN),
-    report=InReport(has_call_graph),
+    report=OF_DEVICE_PROFILES,
 )
 def call_graph_of_device(
     recording: Recording,
@@ -119,10 +108,10 @@ def call_graph_of_device(
     most: int,
 ) -> CallGraphJson:
     """Return the call graph of one device, or of all devices of its file (`whole`); of the change since `base`."""
-    devices = [other for other in file if has_call_graph(other)] if whole else [recording]
+    devices = [other for other in file if other.kind.has_call_graph] if whole else [recording]
     before = None
     if base is not None:
-        before = [other for other in base_file or () if has_call_graph(other)] if whole else [base]
+        before = [other for other in base_file or () if other.kind.has_call_graph] if whole else [base]
     if not devices or before == []:
         raise BadParameter("No call graph over all devices", "whole=1", "remove it: this file has no device profiles")
     return call_graph(devices, before, by, Refine(focus=focus, ignore=ignore, hide=hide, fold=fold), most)
@@ -132,26 +121,22 @@ def call_graph(
     recordings: Sequence[Recording], base: Sequence[Recording] | None, by: Granularity, refine: Refine, most: int
 ) -> CallGraphJson:
     """Return the call graph of all `recordings`, or of their change since `base`. InputError for a bad expression."""
-    samples: Samples = live_samples(recordings)
+    samples = live_samples(recordings)
     if base is not None:
         samples = diff_samples(live_samples(base), samples)
-    return _encoded(build_call_graph(samples, by, refine, most), by)
-
-
-def _encoded(found: CallGraph, by: Granularity) -> CallGraphJson:
+    found = build_call_graph(samples, by, refine, most)
     nodes = found.nodes
     listed = slice(0, MAX_LISTED)  # functions in the picture come first: they are the largest
-    function, file = (compact(text.take(np.arange(len(text))[listed])) for text in (nodes.function, nodes.file))
-    figures = {name: getattr(nodes, name)[listed] for name in FIGURES}
+    function, file = (text.take(np.arange(len(text))[listed]).tolist() for text in (nodes.function, nodes.file))
     return record(
         CallGraphJson,
         found,
         by=by,
         nodes=record(
             CallNodesJson,
-            figures,
-            function=[function[i] for i in range(len(function))],
-            file=[file[i] for i in range(len(file))],
+            {name: getattr(nodes, name)[listed] for name in FIGURES},
+            function=function,
+            file=file,
             drawn=found.drawn[listed].tolist(),
         ),
         nodes_total=len(nodes.flat),

@@ -1,7 +1,5 @@
 """Device profiles, each of one moment: figures, headline, and growth over a series of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypedDict
 
@@ -59,12 +57,10 @@ class DeviceProfileJson(TypedDict):
     devices: list[DeviceJson]
 
 
-def has_call_graph(recording: Recording) -> bool:
-    """Return True for device profiles: a predicate for reports."""
-    return recording.kind.has_call_graph
+OF_DEVICE_PROFILES = InReport(lambda recording: recording.kind.has_call_graph)
 
 
-@endpoint("device_profile", RECORDING, FILE, report=InReport(has_call_graph))
+@endpoint("device_profile", RECORDING, FILE, report=OF_DEVICE_PROFILES)
 def device_profile(recording: Recording, file: Sequence[Recording]) -> DeviceProfileJson:
     """Return a device profile. `file` are all recordings of its file: one for each device, itself included."""
     return {
@@ -171,16 +167,14 @@ class GrowthJson(TypedDict):
     """Bytes of all other sites together, in each profile."""
 
 
-@endpoint("growth", RECORDING, SAME_RUN, report=InReport(has_call_graph))
+@endpoint("growth", RECORDING, SAME_RUN, report=OF_DEVICE_PROFILES)
 def series(recording: Recording, recordings: Sequence[Recording]) -> GrowthJson:
     """Return the series of `recording`: a point for each profile, and its call sites, leaks first."""
     profiles, _ = usable(find_series(recording, recordings), growth)
     found = growth(profiles)
-    sites = found.leaks.sites
-    shown = range(min(MAX_SITES, len(found.holder))) if sites is not None else range(0)
-    rest = sites.live[len(shown) :].sum(axis=0).tolist() if sites is not None else []
+    sites, message = found.leaks.sites, found.leaks.steps.message or None
     return {
-        "message": found.leaks.steps.message or None,
+        "message": message,
         "headline": leaking(found.leaks, _lines(found)) or None,
         "points": [
             record(GrowthPointJson, point, point.capture_info or CaptureInfo(), bytes=total)
@@ -189,17 +183,17 @@ def series(recording: Recording, recordings: Sequence[Recording]) -> GrowthJson:
         "sites": [
             {
                 "site": _site(found.series[int(found.holder[i])], int(sites.row[i])),
-                "verdict": NAMES[Verdict(int(sites.verdict[i]))] if not found.leaks.steps.message else None,
-                "sentence": sentence(found.leaks, sites, i) if not found.leaks.steps.message else None,
+                "verdict": NAMES[Verdict(int(sites.verdict[i]))] if message is None else None,
+                "sentence": sentence(found.leaks, sites, i) if message is None else None,
                 "bytes_per_profile": float(sites.bytes_per_step[i]),
                 "confidence": round(float(sites.confidence[i]), 4),
                 "allocations": int(sites.allocations[i]),
                 "curve": sites.live[i].tolist(),
             }
-            for i in shown
+            for i in range(min(MAX_SITES, len(found.holder)))
             if sites is not None
         ],
-        "rest": rest,
+        "rest": sites.live[MAX_SITES:].sum(axis=0).tolist() if sites is not None else [],
     }
 
 

@@ -1,8 +1,5 @@
 """The first view of any recording: what a tab shows before all rows have arrived."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from typing import TypedDict
 
 import numpy as np
@@ -16,13 +13,14 @@ from tb_memplugin.model.text import Text
 from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import RECORDING
 from tb_memplugin.questions.asking.json_types import CaveatJson, FigureJson, OutOfMemoryJson, SummaryJson
-from tb_memplugin.questions.asking.payload import Table, compact, encode
+from tb_memplugin.questions.asking.payload import compact, encode
+from tb_memplugin.questions.kinds import device_profile, memory_profile
 from tb_memplugin.questions.kinds.verdict import RecordingVerdictJson, roles_follow, verdict, verdict_follows
 from tb_memplugin.questions.oom import failure as oom
 from tb_memplugin.questions.recording.columns import OF_DATA_FLOW
 from tb_memplugin.questions.recording.summary import summary
 from tb_memplugin.questions.recording.tables import address_table, row_table
-from tb_memplugin.questions.recording.usage import FIRST_BUCKETS, usage_of_program
+from tb_memplugin.questions.recording.usage import FIRST_BUCKETS, usage_table
 from tb_memplugin.questions.records import records
 
 # More rows than a screen shows. The others follow in a second request, so that the first answer is small for programs
@@ -57,16 +55,10 @@ class FirstViewMetaJson(TypedDict):
 
 
 @endpoint("memory_viewer", RECORDING, report=InReport(lambda r: r.axis is not Axis.TIME and not r.kind.has_call_graph))
+@endpoint("memory_profile", RECORDING, report=InReport(lambda recording: recording.axis is Axis.TIME))
 def first_view(recording: Recording) -> bytes:
-    """Return the first view of a program, or of an out-of-memory failure."""
+    """Return verdict, figures, `usage` in buckets, and the largest `rows` that are live at the peak."""
     recording = recording.outline  # the rest takes longer to read; api/rows returns it
-    numbers = figures(recording) if recording.out_of_memory is None else oom.figures(recording)
-    usage = usage_of_program(recording, 0, recording.length, FIRST_BUCKETS)
-    return encode_first_view(recording, numbers, usage)
-
-
-def encode_first_view(recording: Recording, numbers: Sequence[Figure], usage: Table) -> bytes:
-    """Return the verdict and figures, `usage` in buckets, and the largest `rows` that are live at the peak."""
     top = peak(recording)
     largest = live_rows(recording, top.position)[:FIRST_ROWS]
     summarized = summary(recording)
@@ -74,7 +66,7 @@ def encode_first_view(recording: Recording, numbers: Sequence[Figure], usage: Ta
         "recording": summarized,
         "axis": {"kind": recording.axis.value, "length": recording.length},
         "verdict": verdict(recording, outline=verdict_follows(recording)),
-        "figures": records(FigureJson, numbers),
+        "figures": records(FigureJson, page_figures(recording)),
         "caveats": summarized["caveats"],
         "peak": {"position": top.position},
         "regions": len(recording.regions),
@@ -88,4 +80,13 @@ def encode_first_view(recording: Recording, numbers: Sequence[Figure], usage: Ta
         for name, column in row_table(recording, largest, without=late).items()
     }
     listed = {"row": largest.astype(np.uint32), **rows, **address_table(recording, largest)}
-    return encode(meta, {"usage": usage, "rows": listed})
+    return encode(meta, {"usage": usage_table(recording, 0, recording.length, FIRST_BUCKETS), "rows": listed})
+
+
+def page_figures(recording: Recording) -> list[Figure]:
+    """Return the figures of the page in display order."""
+    if recording.axis is Axis.TIME:
+        return memory_profile.figures(recording)
+    if recording.kind.has_call_graph:
+        return device_profile.figures(recording)
+    return oom.figures(recording) if recording.kind.is_failure else figures(recording)

@@ -1,7 +1,5 @@
 """The allocations of compiled programs in a runtime's memory, and the programs that run at a position."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
@@ -87,54 +85,6 @@ class AllRuntimeToProgramJson(TypedDict):
     answers: list[RuntimeToProgramJson]
 
 
-def _of_every_position(recording: Recording, programs: Sequence[Recording]) -> AllRuntimeToProgramJson:
-    """Return each distinct answer once: number `answer[i]` is that of the positions from `start[i]` on."""
-    programs, _ = usable(programs, lambda some: running_intervals(recording, some))
-    linked = _Linked(recording, programs)
-    if len(np.unique(linked.stack.stack)) > MAX_STACKS:
-        linked.stack = linked.stack._replace(program=np.full_like(linked.stack.program, -1))
-    stretches = list(_stretches(linked))
-    # The first position at which each set of programs runs, in that order, and each stack is reserved.
-    first: dict[tuple[tuple[int, ...], int], int] = {}
-    for position, state in stretches:
-        first.setdefault(state, position)
-    numbers = {state: number for number, state in enumerate(first)}
-    return {
-        "start": [position for position, _ in stretches],
-        "answer": [numbers[state] for _, state in stretches],
-        "answers": [linked.answer(position) for position in first.values()],
-    }
-
-
-def _stretches(linked: _Linked) -> Iterator[tuple[int, tuple[tuple[int, ...], int]]]:
-    """Yield each position where the running programs or the explained stack change, with both from there on."""
-    running = running_intervals(linked.recording, linked.programs)
-    starts = np.array([position for position, _ in running])
-    # Before the first event, no stack is known.
-    stack = np.where(linked.stack.program >= 0, linked.stack.stack, 0)
-    for position in np.union1d(starts, np.flatnonzero(np.diff(stack, prepend=0))).tolist():
-        now = running[int(np.searchsorted(starts, position, "right")) - 1][1]
-        yield position, (tuple(now), int(stack[position]) if 0 <= position < len(stack) else 0)
-
-
-@endpoint(
-    "joins",
-    RECORDING,
-    PROGRAMS,
-    Integer("at", -1, last_position),
-    report=InReport(lambda recording: recording.axis is Axis.TIME, every=_of_every_position),
-)
-def joins(recording: Recording, programs: Sequence[Recording], position: int) -> RuntimeToProgramJson:
-    """Return the allocations of programs' executions, and those that match no planned memory.
-
-    The programs in the answer are those with a matching allocation, the most bytes first, and those that ran in the
-    profile: on TPU, the runtime allocates nothing for them. A program with several memories and no matching allocation
-    is listed once.
-    """
-    programs, _ = usable(programs, lambda some: link_to_programs(recording, some))
-    return _Linked(recording, programs).answer(position)
-
-
 class _Linked:
     """An allocator's links to programs, which all positions share."""
 
@@ -193,3 +143,51 @@ class _Linked:
             bytes=int(self.stack.stack[position]),
             temporary_bytes=int(self.stack.temporary[number]),
         )
+
+
+def _of_every_position(recording: Recording, programs: Sequence[Recording]) -> AllRuntimeToProgramJson:
+    """Return each distinct answer once: number `answer[i]` is that of the positions from `start[i]` on."""
+    programs, _ = usable(programs, lambda some: running_intervals(recording, some))
+    linked = _Linked(recording, programs)
+    if len(np.unique(linked.stack.stack)) > MAX_STACKS:
+        linked.stack = linked.stack._replace(program=np.full_like(linked.stack.program, -1))
+    stretches = list(_stretches(linked))
+    # The first position at which each set of programs runs, in that order, and each stack is reserved.
+    first: dict[tuple[tuple[int, ...], int], int] = {}
+    for position, state in stretches:
+        first.setdefault(state, position)
+    numbers = {state: number for number, state in enumerate(first)}
+    return {
+        "start": [position for position, _ in stretches],
+        "answer": [numbers[state] for _, state in stretches],
+        "answers": [linked.answer(position) for position in first.values()],
+    }
+
+
+def _stretches(linked: _Linked) -> Iterator[tuple[int, tuple[tuple[int, ...], int]]]:
+    """Yield each position where the running programs or the explained stack change, with both from there on."""
+    running = running_intervals(linked.recording, linked.programs)
+    starts = np.array([position for position, _ in running])
+    # Before the first event, no stack is known.
+    stack = np.where(linked.stack.program >= 0, linked.stack.stack, 0)
+    for position in np.union1d(starts, np.flatnonzero(np.diff(stack, prepend=0))).tolist():
+        now = running[int(np.searchsorted(starts, position, "right")) - 1][1]
+        yield position, (tuple(now), int(stack[position]) if 0 <= position < len(stack) else 0)
+
+
+@endpoint(
+    "joins",
+    RECORDING,
+    PROGRAMS,
+    Integer("at", -1, last_position),
+    report=InReport(lambda recording: recording.axis is Axis.TIME, every=_of_every_position),
+)
+def joins(recording: Recording, programs: Sequence[Recording], position: int) -> RuntimeToProgramJson:
+    """Return the allocations of programs' executions, and those that match no planned memory.
+
+    The programs in the answer are those with a matching allocation, the most bytes first, and those that ran in the
+    profile: on TPU, the runtime allocates nothing for them. A program with several memories and no matching allocation
+    is listed once.
+    """
+    programs, _ = usable(programs, lambda some: link_to_programs(recording, some))
+    return _Linked(recording, programs).answer(position)

@@ -1,8 +1,6 @@
 """Leak findings: one for each allocation site, with a verdict, a sentence and the numbers behind it."""
 
-from __future__ import annotations
-
-from typing import Literal, TypedDict
+from typing import Literal, TypedDict, get_args
 
 import numpy as np
 
@@ -15,7 +13,7 @@ from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import RECORDING, RECORDINGS
 from tb_memplugin.questions.asking.json_types import SiteJson
 from tb_memplugin.questions.asking.source import Recordings
-from tb_memplugin.questions.kinds.torch_profile import retained_gradients_sentences
+from tb_memplugin.questions.kinds.memory_profile import retained_gradients_sentences
 from tb_memplugin.questions.kinds.watched import growth_message
 from tb_memplugin.questions.recording.sites import leaking, line_text, site
 from tb_memplugin.sizes import bytes_text, percent_text
@@ -23,14 +21,7 @@ from tb_memplugin.sizes import bytes_text, percent_text
 MAX_FINDINGS = 200
 CURVE_POINTS = 64  # of the small chart of a finding
 VerdictName = Literal["leak", "cache that stopped growing", "sawtooth", "kept one step", "warm-up", "steady"]
-NAMES: dict[Verdict, VerdictName] = {
-    Verdict.LEAK: "leak",
-    Verdict.CACHE: "cache that stopped growing",
-    Verdict.SAWTOOTH: "sawtooth",
-    Verdict.KEPT: "kept one step",
-    Verdict.WARM_UP: "warm-up",
-    Verdict.STEADY: "steady",
-}
+NAMES: dict[Verdict, VerdictName] = dict(zip(Verdict, get_args(VerdictName), strict=True))  # in the same order
 
 
 class SiteVerdictJson(TypedDict):
@@ -138,40 +129,37 @@ def _finding(recording: Recording, found: Leaks, sites: LeakSites, i: int, point
     return finding
 
 
+SENTENCES = {
+    Verdict.LEAK: (
+        "Grows by {rate} per {unit}: it grew in {evidence:,} of the {measured:,} {units} after the warm-up, "
+        "has {held} at the end, and shows no sign of stopping.{later}"
+    ),
+    Verdict.CACHE: "Grew to {held} after the warm-up, and has not grown in the last {evidence:,} {units}.",
+    Verdict.SAWTOOTH: "Accumulates up to {most} over several {units}, then frees it; this happened {times}.",
+    Verdict.KEPT: (
+        "Memory that one {unit} allocates here is freed in the next one, so {most} of the previous {unit} is "
+        "still live. Typical causes are parameters that are not donated and gradients that are not cleared."
+    ),
+    Verdict.WARM_UP: "Has {held} since the warm-up, unchanged in the {evidence:,} {units} after it.",
+    Verdict.STEADY: "Does not grow: {held} at the end, at most {most} between {units}.",
+}
+
+
 def sentence(found: Leaks, sites: LeakSites, i: int) -> str:
     """Return the verdict in a sentence, with its numbers."""
-    unit = found.steps.unit
-    units = several(unit)
-    evidence, rate = int(sites.evidence[i]), bytes_text(round(float(sites.bytes_per_step[i])))
-    held, most = bytes_text(int(sites.live[i, -1])), bytes_text(int(sites.live[i].max()))
-    match Verdict(int(sites.verdict[i])):
-        case Verdict.LEAK:
-            measured = len(found.steps.position) - found.warm_up
-            return (
-                f"Grows by {rate} per {unit}: it grew in {evidence:,} of the {measured:,} {units} after the warm-up, "
-                f"has {held} at the end, and shows no sign of stopping.{_later(found, sites, i)}"
-            )
-        case Verdict.CACHE:
-            return f"Grew to {held} after the warm-up, and has not grown in the last {evidence:,} {units}."
-        case Verdict.SAWTOOTH:
-            times = "once" if evidence == 1 else f"{evidence:,} times"
-            return f"Accumulates up to {most} over several {units}, then frees it; this happened {times}."
-        case Verdict.KEPT:
-            return (
-                f"Memory that one {unit} allocates here is freed in the next one, so {most} of the previous {unit} is "
-                "still live. Typical causes are parameters that are not donated and gradients that are not cleared."
-            )
-        case Verdict.WARM_UP:
-            return f"Has {held} since the warm-up, unchanged in the {evidence:,} {units} after it."
-        case Verdict.STEADY:
-            return f"Does not grow: {held} at the end, at most {most} between {units}."
-
-
-def _later(found: Leaks, sites: LeakSites, i: int) -> str:
-    part = float(sites.freed_later[i])
-    if part < 0.005:
-        return ""
-    return f" {percent_text(part)} of that was freed after the last {found.steps.unit}: the loop may only be lagging."
+    unit, evidence, freed = found.steps.unit, int(sites.evidence[i]), float(sites.freed_later[i])
+    lagging = f" {percent_text(freed)} of that was freed after the last {unit}: the loop may only be lagging."
+    return SENTENCES[Verdict(int(sites.verdict[i]))].format(
+        unit=unit,
+        units=several(unit),
+        evidence=evidence,
+        times="once" if evidence == 1 else f"{evidence:,} times",
+        measured=len(found.steps.position) - found.warm_up,
+        rate=bytes_text(round(float(sites.bytes_per_step[i]))),
+        held=bytes_text(int(sites.live[i, -1])),
+        most=bytes_text(int(sites.live[i].max())),
+        later=lagging if freed >= 0.005 else "",
+    )
 
 
 def several(unit: str) -> str:

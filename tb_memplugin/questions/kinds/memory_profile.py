@@ -1,33 +1,22 @@
-"""The first view of a recording over time: its figures, its verdict, and the largest allocations at the peak."""
-
-from __future__ import annotations
+"""Figures of recordings over time, and sentences about the gradients that a PyTorch training loop retains."""
 
 from typing import Any
 
 import numpy as np
 
 from tb_memplugin.analysis.fragmentation import fragmentation
-from tb_memplugin.analysis.usage.figure_definitions import ALLOCATOR, Figure, define
+from tb_memplugin.analysis.leaks.over_steps import possible_state_bytes, retained_gradients
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.usage.figure_definitions import ALLOCATOR, TORCH, Figure, define
 from tb_memplugin.analysis.usage.live_bytes import peak, traffic
-from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import ReportedMemory
-from tb_memplugin.questions.asking.endpoint import InReport, endpoint
-from tb_memplugin.questions.asking.inputs import RECORDING
-from tb_memplugin.questions.kinds import torch_profile, watched
-from tb_memplugin.questions.kinds.first_view import encode_first_view
-from tb_memplugin.questions.recording.usage import FIRST_BUCKETS, usage_over_time
+from tb_memplugin.questions.kinds import watched
+from tb_memplugin.sizes import agree, bytes_text, counted
 
 HEAP_PEAK = "Lifetime peak of the heap"  # where the allocator has a stack, which the figure excludes
 LOWER_BOUND = "The largest hole between live blocks at the peak; a larger request may have succeeded beyond them."
-
-
-@endpoint("memory_profile", RECORDING, report=InReport(lambda recording: recording.axis is Axis.TIME))
-def first_view(recording: Recording) -> bytes:
-    """Return the first view of a recording over time."""
-    recording = recording.outline  # the rest takes longer to read, and follows with api/rows
-    usage = usage_over_time(recording, 0, recording.length, FIRST_BUCKETS)
-    return encode_first_view(recording, figures(recording), usage)
 
 
 def figures(recording: Recording) -> list[Figure]:
@@ -35,7 +24,7 @@ def figures(recording: Recording) -> list[Figure]:
     if recording.kind.is_sampled:
         return watched.figures(recording)
     if recording.kind.is_torch:
-        return torch_profile.figures(recording)
+        return torch_figures(recording)
     top = peak(recording)
     at_peak = _at(recording.reported, top.position)
     moved = traffic(recording)
@@ -74,3 +63,62 @@ def _at(reported: ReportedMemory | None, position: int) -> dict[str, Any]:
         "free": free,
         "fragmented": round(free * fraction) if 0 <= fraction <= 1 else None,
     }
+
+
+def torch_figures(recording: Recording) -> list[Figure]:
+    """Return the figures in reading order."""
+    top, rows = peak(recording), recording.allocations
+    reserved, pieces, moved = recording.reserved, fragmentation(recording), traffic(recording)
+    live = rows.live_at(top.position)
+    waiting = live & (rows.last_used <= top.position) & (rows.start < rows.last_used)
+    rounding = int((rows.charge - rows.requested)[live].sum())
+    at = int(reserved[top.position]) if reserved is not None and len(reserved) else None
+    largest = pieces.largest_free[top.position] if len(pieces.largest_free) else np.nan
+    return [
+        define(TORCH, "live_peak", top.bytes),
+        define(TORCH, "reserved", int(reserved.max(initial=0)) if reserved is not None else None),
+        define(TORCH, "cached", at - top.bytes if at is not None else None),
+        define(TORCH, "largest_free", None if np.isnan(largest) else int(largest)),
+        define(TORCH, "rounding", rounding),
+        define(TORCH, "pending", int(rows.charge[waiting].sum())),
+        define(TORCH, "allocated", moved.allocated_bytes, f"Allocated in {moved.allocations:,}"),
+        define(TORCH, "freed", moved.freed_bytes, f"Freed in {moved.frees:,}"),
+        *within_reach(recording),
+        define(TORCH, "live_before", moved.live_before_bytes),
+        define(TORCH, "possible_state", possible_state_bytes(recording, top.position)),
+        define(TORCH, "never_freed", moved.never_freed_bytes, f"Not freed: {moved.never_freed:,}"),
+    ]  # fmt: skip
+
+
+def within_reach(recording: Recording) -> list[Figure]:
+    """Return the bytes of the device that this process could get at its last out-of-memory failure, if any."""
+    state, failure = recording.caching_allocator, recording.out_of_memory
+    if state is None or state.reserved is None or failure is None or failure.free is None or not state.events:
+        return []
+    at = int(np.flatnonzero(state.events.isin({"oom"}))[-1])
+    return [define(TORCH, "within_reach", int(state.reserved[at]) + failure.free)]
+
+
+def retained_gradients_sentences(recording: Recording) -> list[str]:
+    """Describe gradients and optimizer state that survive an iteration; empty without optimizer steps."""
+    if not recording.kind.is_torch:
+        return []
+    found = retained_gradients(recording)
+    if not len(found.position):
+        return []
+    count = len(found.position)
+    times = f"{counted(count, 'iteration')} after a step of the optimizer"
+    surviving = int((found.gradients > 0).sum())
+    gradients = (
+        f"Gradients survive into the next iteration: {bytes_text(int(found.gradients.max()))} of them are live when "
+        f"{surviving:,} of the {times} {agree(count, 'begins', 'begin')}. optimizer.zero_grad(set_to_none=True) before "
+        "the forward pass frees them for the activations."
+        if surviving
+        else f"Gradients do not survive into the next iteration: none are live when the {times} begin."
+    )
+    rows = recording.allocations
+    kept = (rows.start >= 0) & (rows.end >= recording.length)
+    if not (kept & (roles(recording) == Role.OPTIMIZER_STATE)).any():
+        return [gradients]
+    state = bytes_text(int(found.state.max()))
+    return [gradients, f"The optimizer's state, {state}, is allocated in its first step in this trace."]

@@ -1,7 +1,5 @@
 """The verdict on a recording in one line: its peak and limit, and the largest role with its line, or what is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TypedDict
 
@@ -14,6 +12,7 @@ from tb_memplugin.model.kinds import Axis, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import RECORDING
+from tb_memplugin.questions.asking.selectors import time_at
 from tb_memplugin.questions.kinds import leaks, watched
 from tb_memplugin.questions.oom import failure as oom
 from tb_memplugin.questions.recording.advice import AdviceListJson
@@ -93,7 +92,7 @@ def _padding(recording: Recording, top: Peak) -> int:
     if recording.program is None or not recording.is_main_memory or not top.bytes:
         return 0
     padding = top.bytes - int(usage(recording).requested[top.position])
-    return padding if padding >= MIN_PADDING * max(top.bytes, 1) else 0
+    return padding if padding >= MIN_PADDING * top.bytes else 0
 
 
 def _heaviest_line(recording: Recording, position: int, role: Role, used: int) -> HeaviestLine | None:
@@ -142,7 +141,7 @@ def best_text(found: AdviceListJson) -> str:
 
 def moment_text(recording: Recording, position: int) -> str:
     """Return what is live at a moment other than the peak as a line. Alarms and advice are about the peak."""
-    used, limit, clock = breakdown(recording, position).total, headroom(recording).capacity, recording.clock
+    used, limit, time = breakdown(recording, position).total, headroom(recording).capacity, time_at(recording, position)
     role, held = _largest_role(recording, position)
     line = _heaviest_line(recording, position, role, used)
     place, largest = base_name(line.line) if line is not None else "", ""
@@ -151,9 +150,8 @@ def moment_text(recording: Recording, position: int) -> str:
     elif place:
         largest = f"most from {place}"
     when = f"At #{position}" if position >= 0 else "Before the first event"
-    timed = clock is not None and 0 <= position < len(clock)
     parts = [
-        f"{when}{f', {clock[position] / 1e9:.6f} s' if clock is not None and timed else ''}",
+        f"{when}{f', {time / 1e9:.6f} s' if time is not None else ''}",
         bytes_of_text(used, limit) if limit else f"{bytes_text(used)} live",
         largest,
         f"the peak is {bytes_text(peak(recording).bytes)}",

@@ -1,7 +1,5 @@
 """Recordings of a watched job, which capture.watch makes: figures, growth, bytes by holder, and peaks of phases."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TypedDict
 
@@ -108,14 +106,14 @@ def figures(recording: Recording) -> list[Figure]:
     at = top.position if 0 <= top.position < recording.length else None
     largest = pieces.largest_free[at] if at is not None else np.nan
     fragmented = pieces.fragmented[at] if at is not None else np.nan
-    known = at is not None and reported is not None and recording.capacity
+    free = int(reported.free[at]) if at is not None and reported is not None and recording.capacity else None
     reserved = recording.reserved
     return [
         define(WATCH, "live_peak", top.bytes),
         define(WATCH, "capacity", recording.capacity),
         define(WATCH, "reported_peak", recording.reported_peak),
         define(WATCH, "last", int(live[-1]) if len(live) else None),
-        define(WATCH, "free", int(reported.free[at]) if known and reported is not None else None),
+        define(WATCH, "free", free),
         define(WATCH, "largest_free", int(largest) if np.isfinite(largest) else None),
         define(WATCH, "fragmented", int(fragmented) if np.isfinite(fragmented) else None),
         *([define(WATCH, "reserved", int(reserved.max(initial=0)))] if reserved is not None else []),

@@ -1,7 +1,5 @@
 """Advice: changes that lower the peak of a recording, with sentences and code."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypedDict
 
@@ -132,7 +130,7 @@ def advice(recording: Recording, outcomes: Sequence[Outcome] = (), again: Outcom
 
 
 def _piece(recording: Recording, piece: Advice) -> AdviceJson:
-    saved = piece.saving
+    saved, longer = piece.saving, piece.longer if piece.saving.time_ratio is None else None
     return record(
         AdviceJson,
         piece,
@@ -144,16 +142,10 @@ def _piece(recording: Recording, piece: Advice) -> AdviceJson:
         fits=fits_after(recording, saved.room if saved.of == "peak" or saved.is_shown else 0),
         evidence=saved.evidence,
         time_ratio=None if saved.time_ratio is None else round(saved.time_ratio, 2),
-        longer=_longer(piece),
+        longer=None if longer is None else {"least": round(longer.least, 3), "most": round(longer.most, 3)},
         rows=_ranges(piece.rows),
         rows_total=len(piece.rows),
     )
-
-
-def _longer(piece: Advice) -> LongerJson | None:
-    if piece.longer is None or piece.saving.time_ratio is not None:
-        return None
-    return {"least": round(piece.longer.least, 3), "most": round(piece.longer.most, 3)}
 
 
 def _ranges(rows: I64) -> list[tuple[int, int]]:

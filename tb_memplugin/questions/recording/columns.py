@@ -4,8 +4,6 @@ Each is declared here once. api/rows, exported tables, the answers of `buffers`,
 page's arrays and headings (frontend/src/payload/generated/columns.ts, by `make client`) are derived from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -27,15 +25,29 @@ from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.questions.recording.stack_texts import StackCells, stack_texts
 
 ROLES = Strings.of([role.label for role in Role])  # a role's number is its place here
+# Colors of roles as 0xRRGGBB, for a light and a dark page. The hues are the Okabe-Ito set, which people with any common
+# kind of color blindness can tell apart. Lightness is adjusted to contrast with a white and with a near-black page.
+ROLE_COLORS = (
+    (0x8D9299, 0x8D9299),  # unknown: gray
+    (0x0072B2, 0x2F8FD0),  # parameter: blue
+    (0x56B4E9, 0x7CC7F2),  # optimizer state: sky
+    (0x5D6BD0, 0x8490EE),  # input: indigo
+    (0xD55E00, 0xE9742B),  # gradient: vermillion
+    (0xE69F00, 0xF0B429),  # activation: orange
+    (0xCC79A7, 0xD98BB8),  # output: pink
+    (0xC8B400, 0xE8DC52),  # constant: yellow, darkened
+    (0x009E73, 0x1FB68A),  # temporary: green
+    (0x7B5EA7, 0x9D82C9),  # executable: violet
+    (0x96755B, 0xB08C70),  # thread-local: brown
+    (0x00606B, 0xA5EEF0),  # state: dark teal
+)
 REGION_KINDS = Strings.of([RegionKind(kind).label for kind in range(sum(RegionKind) + 1)])
 
 ColumnValues = npt.NDArray[Any] | Text
-Unit = Literal["", "bytes", "position", "ns"]
-PageArray = Literal["", "text", "f64", "i32", "u8"]  # types of the page's arrays; i32 are narrowed to 32 bits
 
 
 class Numbers(NamedTuple):
-    """Integers, and which of them are known."""
+    """Integers or booleans, and which of them are known."""
 
     values: npt.NDArray[Any]
     known: Mask
@@ -85,13 +97,13 @@ class RowColumn:
     """Its name in exported tables and in answers of commands; empty where it is in none."""
     heading: str = ""
     """Its heading in tables of the page, where it is in one."""
-    unit: Unit = ""
-    page: PageArray = ""
-    """The page's array of it; empty where the page has none."""
+    unit: Literal["", "bytes", "position", "ns"] = ""
+    page: Literal["", "text", "f64", "i32", "u8"] = ""
+    """The page's array of it, whose i32 are narrowed to 32 bits; empty where the page has none."""
     known: Callable[[ChosenRows], Mask] | None = None
     """The rows whose value is known, for exports; None: all."""
-    is_sent: bool | Callable[[Recording], bool] = True
-    """True if api/rows has it. Elsewhere, the page's texts are empty and its roles unknown."""
+    is_sent: Callable[[Recording], bool] | None = None
+    """Whether api/rows has it; None: always. Elsewhere, the page's texts are empty and its roles unknown."""
     labels: Strings | None = None
     """Texts of the values in exports, where these are numbers of them."""
 
@@ -100,18 +112,18 @@ class RowColumn:
         found = self.values(rows)
         return found.astype(np.int32) if self.page == "i32" and not isinstance(found, Text) else found
 
-    def cells(self, rows: ChosenRows) -> Numbers | Mask | Text:
-        """Return the column as exported tables have it: texts, booleans, or numbers of which some may be unknown."""
+    def cells(self, rows: ChosenRows) -> Numbers | Text:
+        """Return the column as exported tables have it: texts, or numbers and booleans, some of them unknown."""
         found = self.values(rows)
         if isinstance(found, Text):
             return found
         known = self.known(rows) if self.known is not None else np.ones(len(rows.which), dtype=bool)
         if self.labels is not None:
             return Text(np.where(known, found, -1).astype(np.int32), self.labels)
-        return Numbers(found, known) if found.dtype != np.bool_ else found
+        return Numbers(found, known)
 
 
-def _of_table(name: str) -> Callable[[ChosenRows], Any]:
+def _table(name: str) -> Callable[[ChosenRows], Any]:
     """Return the values of a column that the recording's table of allocations has under this name."""
 
     def values(rows: ChosenRows) -> ColumnValues:
@@ -149,26 +161,25 @@ def _in_buffer_allocation(rows: ChosenRows) -> Mask:
     return rows.place.in_region & ~rows.place.addressed
 
 
-TABLE = _of_table
 COLUMNS: tuple[RowColumn, ...] = (
     RowColumn("recording", "the recording's id", lambda rows: Text(np.zeros(len(rows.which), dtype=np.int32),
               Strings.of([rows.recording.id])), "recording"),
     RowColumn("row", "the row's number in its recording", lambda rows: rows.which, "row"),
-    RowColumn("name", "the buffer's or allocation's name", TABLE("name"), "name", "Name", page="text"),
+    RowColumn("name", "the buffer's or allocation's name", _table("name"), "name", "Name", page="text"),
     RowColumn("role", "the role, such as parameter or activation", lambda rows: roles(rows.recording)[rows.which],
               "role", "Role", page="u8", labels=ROLES),
-    RowColumn("size", "bytes as placed, with padding and rounding", TABLE("size"), "size_bytes", "Size", "bytes",
+    RowColumn("size", "bytes as placed, with padding and rounding", _table("size"), "size_bytes", "Size", "bytes",
               "f64"),
-    RowColumn("requested", "bytes requested, without padding and rounding", TABLE("requested"),
+    RowColumn("requested", "bytes requested, without padding and rounding", _table("requested"),
               "requested_bytes", "Requested", "bytes", "f64"),
     RowColumn("charge", "bytes that the row adds to live bytes; 0 where its memory is charged to another row",
-              TABLE("charge"), "charge_bytes", unit="bytes", page="f64"),
+              _table("charge"), "charge_bytes", unit="bytes", page="f64"),
     RowColumn("count", "the number of allocations of this size that the row stands for",
               lambda rows: rows.recording.allocation_counts(rows.which), "count"),
-    RowColumn("shape", "the shape with its layout", TABLE("shape"), "shape", "Shape", page="text"),
-    RowColumn("dtype", "the element type", TABLE("dtype"), "dtype", "Type", page="text"),
-    RowColumn("op", "the opcode or operator", TABLE("op"), "op", "Op", page="text"),
-    RowColumn("op_name", "the model path", TABLE("op_name"), "op_name", "Op name", page="text"),
+    RowColumn("shape", "the shape with its layout", _table("shape"), "shape", "Shape", page="text"),
+    RowColumn("dtype", "the element type", _table("dtype"), "dtype", "Type", page="text"),
+    RowColumn("op", "the opcode or operator", _table("op"), "op", "Op", page="text"),
+    RowColumn("op_name", "the model path", _table("op_name"), "op_name", "Op name", page="text"),
     RowColumn("copied", "the op_name of the copied value, for copies without one of their own; trees place them there",
               _copied, page="text"),
     RowColumn("source", "the user's innermost source line", lambda rows: source_lines(rows.recording).take(rows.which),
@@ -182,25 +193,25 @@ COLUMNS: tuple[RowColumn, ...] = (
     RowColumn("freed_stack", "the call stack of the free", _freed_stacks, "freed_stack"),
     # The page finds the step of each allocation itself, from the spans that it draws.
     RowColumn("step", "the step of the allocation", lambda rows: allocation_step(rows.recording).take(rows.which),
-              "step", "Step", page="text", is_sent=False),
+              "step", "Step", page="text", is_sent=lambda recording: False),
     RowColumn("live_before", "whether it was allocated before the recording started", lambda rows: ~rows.is_born,
               "live_before"),
     RowColumn("never_freed", "whether it is still live when the recording ends", lambda rows: ~rows.is_freed,
               "never_freed"),
-    RowColumn("start", "the position of the allocation", TABLE("start"), "allocated_at", "At", "position", "i32",
+    RowColumn("start", "the position of the allocation", _table("start"), "allocated_at", "At", "position", "i32",
               known=lambda rows: rows.is_born),
-    RowColumn("end", "the position of the free", TABLE("end"), "freed_at", unit="position", page="i32",
+    RowColumn("end", "the position of the free", _table("end"), "freed_at", unit="position", page="i32",
               known=lambda rows: rows.is_freed),
     RowColumn("start_ns", "the time of the allocation", lambda rows: rows.times(rows.table.start[rows.which])[0],
               "allocated_at_ns", unit="ns",
               known=lambda rows: rows.times(rows.table.start[rows.which])[1] & rows.is_born),
     RowColumn("end_ns", "the time of the free", lambda rows: rows.times(rows.table.end[rows.which])[0], "freed_at_ns",
               unit="ns", known=lambda rows: rows.times(rows.table.end[rows.which])[1] & rows.is_freed),
-    RowColumn("defined", "the position where its value is written", TABLE("defined"), "defined_at", "Defined",
+    RowColumn("defined", "the position where its value is written", _table("defined"), "defined_at", "Defined",
               "position", "i32"),
     RowColumn("last_used", "the position of its last use, or of the last use of a buffer that shares its memory",
-              TABLE("last_used"), "last_used_at", "Last used", "position", "i32"),
-    RowColumn("region", "the row of its region in the table of regions", TABLE("region"), page="i32"),
+              _table("last_used"), "last_used_at", "Last used", "position", "i32"),
+    RowColumn("region", "the row of its region in the table of regions", _table("region"), page="i32"),
     RowColumn("region_index", "the index of the buffer allocation or segment that contains it",
               lambda rows: rows.place.region, "region", known=lambda rows: rows.place.in_region),
     RowColumn("region_kind", "the kind of that region: `parameter`, `output`, `constant`, `thread_local`, `temporary`",
@@ -208,15 +219,14 @@ COLUMNS: tuple[RowColumn, ...] = (
     RowColumn("region_size", "the size of that region",
               lambda rows: _entries(rows.recording.regions.size, rows.table.region[rows.which], rows.place.in_region),
               "region_bytes", unit="bytes", known=lambda rows: rows.place.in_region),
-    RowColumn("offset", "the offset in that region", TABLE("offset"), "offset_bytes", unit="bytes", page="f64",
+    RowColumn("offset", "the offset in that region", _table("offset"), "offset_bytes", unit="bytes", page="f64",
               known=lambda rows: rows.table.offset[rows.which] >= 0),
     RowColumn("address", "the address in the memory", lambda rows: rows.place.address, "address",
               known=lambda rows: rows.place.addressed),
-    RowColumn("canonical", "the row whose memory it shares", TABLE("canonical"), "shares_with_row", page="i32",
+    RowColumn("canonical", "the row whose memory it shares", _table("canonical"), "shares_with_row", page="i32",
               known=lambda rows: rows.table.canonical[rows.which] != rows.which),
-    RowColumn("id", "the number that the source gives it", TABLE("id"), "id", page="f64"),
+    RowColumn("id", "the number that the source gives it", _table("id"), "id", page="f64"),
 )  # fmt: skip
-BY_NAME = {column.name: column for column in COLUMNS}
 PAGE_COLUMNS = [column for column in COLUMNS if column.page]
 EXPORTED = {column.exported: column for column in COLUMNS if column.exported}
 OF_DATA_FLOW = ("copied", "role")  # which take long to find for a large program
@@ -227,10 +237,5 @@ def facts(recording: Recording, row: int, names: Sequence[str]) -> dict[str, Any
     rows, found = ChosenRows(recording, np.array([row])), dict[str, Any]()
     for name in names:
         cells = EXPORTED[name].cells(rows)
-        if isinstance(cells, Text):
-            found[name] = cells[0]
-        elif isinstance(cells, Numbers):
-            found[name] = int(cells.values[0]) if cells.known[0] else None
-        else:
-            found[name] = bool(cells[0])
+        found[name] = cells[0] if isinstance(cells, Text) else cells.values[0].item() if cells.known[0] else None
     return found

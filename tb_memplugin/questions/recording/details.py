@@ -1,7 +1,5 @@
 """Details of one allocation: its row, its stacks, who shares its bytes, and what a program planned in it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict, cast
 

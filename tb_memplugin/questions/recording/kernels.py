@@ -1,7 +1,5 @@
 """On-chip memory of a program by Pallas kernel: what each may take, and what it takes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TypedDict
 

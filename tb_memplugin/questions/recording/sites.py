@@ -1,7 +1,5 @@
 """Names of allocation sites, and sentences about the site that has most or leaks fastest."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 

@@ -1,8 +1,8 @@
-"""Call stacks as text: short names for the page, and complete stacks for exported tables."""
+"""Call stacks as text: short names for the page, complete stacks for exported tables, and the code around frames."""
 
-from __future__ import annotations
-
+import json
 from collections import Counter
+from typing import TypedDict
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from tb_memplugin.model.lazy import cached_property
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Strings, Text
+from tb_memplugin.questions.asking.endpoint import endpoint
+from tb_memplugin.questions.asking.inputs import CODE, BadParameter, FreeText
+from tb_memplugin.questions.asking.source import SourceCode
+from tb_memplugin.questions.records import record
 from tb_memplugin.sizes import counted
 
 # Characters of a cell. The limit of Python's csv module is one more, which the quote that disarms a formula takes.
@@ -90,3 +94,47 @@ def stack_texts(recording: Recording) -> Text:
         seen[text] += 1
         texts.append(text if seen[text] == 1 else f"{text} (stack {seen[text]})")
     return Text(code.astype(np.int32), Strings.of(texts))
+
+
+MAX_FRAMES = 64
+MAX_QUERY = 32_768
+# A line number that no file has.
+MAX_LINE_NUMBER = 1 << 31
+
+
+class CodeJson(TypedDict):
+    """Lines around a frame's line: the file's path below its root, its complete path, and the first line's number."""
+
+    path: str
+    file: str
+    first: int
+    lines: list[str]
+
+
+class SourceCodeJson(TypedDict):
+    """The code of each frame; null where its file is not readable."""
+
+    frames: list[CodeJson | None]
+
+
+@endpoint("source_code", CODE, FreeText("frames"))
+def source_code(code: SourceCode, frames: str) -> SourceCodeJson:
+    """Return the code around some frames, which the query lists as JSON: `[["train.py", 12], ...]`."""
+    found = [code.around(file, line) for file, line in _frames(frames)]
+    return {"frames": [None if each is None else record(CodeJson, each) for each in found]}
+
+
+def _frames(text: str) -> list[tuple[str, int]]:
+    remedy = f'give up to {MAX_FRAMES}, such as [["train.py", 12]]'
+    try:
+        listed = json.loads(text) if len(text) <= MAX_QUERY else None
+    except (ValueError, RecursionError):
+        listed = None
+    if not isinstance(listed, list) or len(listed) > MAX_FRAMES:
+        raise BadParameter("Not a list of frames", text[:80], remedy)
+    for frame in listed:
+        if not (isinstance(frame, list) and len(frame) == 2 and isinstance(frame[0], str)):
+            raise BadParameter("Not a frame", str(frame)[:80], remedy)
+        if type(frame[1]) is not int or not 0 <= frame[1] < MAX_LINE_NUMBER:
+            raise BadParameter("Not a line number", str(frame[1])[:80], remedy)
+    return [(file, line) for file, line in listed]

@@ -1,7 +1,5 @@
 """The summary of a recording, for lists on the page and in exports, and of all recordings of a path."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NotRequired
 

@@ -1,13 +1,11 @@
 """Tables of a recording: its allocations, the regions that they lie in, and the positions of its axis."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from tb_memplugin.analysis.fragmentation import region_numbers
+from tb_memplugin.analysis.fragmentation import addresses, region_numbers
 from tb_memplugin.analysis.usage.live_bytes import count_stacks, peak, unexplained_bytes
 from tb_memplugin.analysis.usage.steps import step_at
 from tb_memplugin.model.arrays import I64
@@ -17,7 +15,7 @@ from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.questions.asking.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.questions.asking.inputs import RECORDING
 from tb_memplugin.questions.asking.payload import Table, columns_of, encode, narrow
-from tb_memplugin.questions.recording.columns import BY_NAME, PAGE_COLUMNS, ChosenRows, Numbers
+from tb_memplugin.questions.recording.columns import PAGE_COLUMNS, ChosenRows
 
 SPANS = ("name", "kind", "start_ns", "end_ns")
 INSTRUCTIONS = ("name", "op", "op_name", "computation")
@@ -44,22 +42,19 @@ def rows(recording: Recording) -> bytes:
 def row_table(recording: Recording, which: I64, without: Collection[str] = ()) -> Table:
     """Return these rows of the allocation table, with sources, and with what data flow reveals: roles and copies."""
     rows = ChosenRows(recording, which)
-    sent = [column for column in PAGE_COLUMNS if column.name not in without]
     return {
         column.name: column.array(rows)
-        for column in sent
-        if (column.is_sent if isinstance(column.is_sent, bool) else column.is_sent(recording))
+        for column in PAGE_COLUMNS
+        if column.name not in without and (column.is_sent is None or column.is_sent(recording))
     }
 
 
 def address_table(recording: Recording, which: I64) -> Table:
     """Return the source's number of each row's region, and each row's address; NaN where they are unknown."""
-    rows = ChosenRows(recording, which)
-    found = {name: BY_NAME[name].cells(rows) for name in ("region_index", "address")}
+    found = addresses(recording, which)
     return {
-        name: np.where(column.known, column.values.astype(np.float64), np.nan)
-        for name, column in found.items()
-        if isinstance(column, Numbers)
+        "region_index": np.where(found.in_region, found.region.astype(np.float64), np.nan),
+        "address": np.where(found.addressed, found.address.astype(np.float64), np.nan),
     }
 
 

@@ -1,7 +1,5 @@
 """The time of a program beside its memory: of each instruction, of the peak, and of buffers that nothing uses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TypedDict
 
@@ -104,11 +102,10 @@ class TimesAnswerJson(RecordingAnswerJson, TimesJson):
     """The buffers that are held unused, the most byte-seconds first."""
 
 
-def has_program(recording: Recording) -> bool:
-    return recording.kind.has_program
+OF_PROGRAMS = InReport(lambda recording: recording.kind.has_program)
 
 
-@endpoint("times", RECORDING, report=InReport(has_program))
+@endpoint("times", RECORDING, report=OF_PROGRAMS)
 def times(recording: Recording) -> TimesJson:
     """Return the times of a program. InputError where its profile is damaged."""
     found, held = program_times(recording), held_memory(recording)
@@ -128,22 +125,21 @@ def times(recording: Recording) -> TimesJson:
     }
 
 
-@endpoint("time_tables", RECORDING, report=InReport(has_program))
+@endpoint("time_tables", RECORDING, report=OF_PROGRAMS)
 def time_tables(recording: Recording) -> bytes:
     """Return the times of a program's `positions`, and what its `rows` hold; empty tables where they are unknown."""
     found, held = program_times(recording), held_memory(recording)
-    tables: dict[str, dict[str, F64 | Text]] = {"positions": {}, "rows": {}}
-    if found is not None and held is not None:
-        nothing = np.full(recording.length, np.nan)
-        tables["positions"] = {
-            "seconds": found.seconds,
-            "estimated": found.estimated.seconds if found.estimated is not None else nothing,
-            "measured": found.measured if found.measured is not None else nothing,
-            "imbalance": found.imbalance if found.imbalance is not None else nothing,
-            "bound": _bounds(found),
-        }
-        tables["rows"] = {"byte_seconds": held.byte_seconds, "unused": held.unused}
-    return encode({}, tables)
+    if found is None or held is None:
+        return encode({}, {"positions": {}, "rows": {}})
+    nothing = np.full(recording.length, np.nan)
+    positions = {
+        "seconds": found.seconds,
+        "estimated": found.estimated.seconds if found.estimated is not None else nothing,
+        "measured": found.measured if found.measured is not None else nothing,
+        "imbalance": found.imbalance if found.imbalance is not None else nothing,
+        "bound": _bounds(found),
+    }
+    return encode({}, {"positions": positions, "rows": {"byte_seconds": held.byte_seconds, "unused": held.unused}})
 
 
 def _bounds(found: ProgramTimes) -> Text:
@@ -162,7 +158,7 @@ def times_answer(recording: Recording, asked: Asked) -> TimesAnswerJson:
         )
         remedy = "give a profile of a device, or a dump of a program that is compiled for a TPU or GPU"
         raise InputError(what, recording.id, remedy)
-    positions, rows = _longest(found), _most_unused(recording, held)
+    positions, rows = _largest(found.seconds), _largest(recording.allocations.charge * held.unused)
     shown, listed = positions[: asked.top], rows[: asked.top]
     return asked.answer(
         TimesAnswerJson,
@@ -210,17 +206,10 @@ def _known(column: F64 | None, at: int) -> float | None:
     return float(column[at]) if column is not None and np.isfinite(column[at]) else None
 
 
-def _longest(found: ProgramTimes) -> I64:
-    """Return the positions that take time, the longest first."""
-    order = np.argsort(-found.seconds, kind="stable")
-    return order[found.seconds[order] > 0]
-
-
-def _most_unused(recording: Recording, held: HeldMemory) -> I64:
-    """Return the rows that are held unused, the most byte-seconds first."""
-    cost = recording.allocations.charge * held.unused
-    order = np.argsort(-cost, kind="stable")
-    return order[cost[order] > 0]
+def _largest(values: F64) -> I64:
+    """Return the places of the values above zero, the largest first."""
+    order = np.argsort(-values, kind="stable")
+    return order[values[order] > 0]
 
 
 def _sentences(recording: Recording, found: ProgramTimes, held: HeldMemory) -> Iterator[str]:
@@ -241,8 +230,9 @@ def _sentences(recording: Recording, found: ProgramTimes, held: HeldMemory) -> I
     if largest := list(held.by_role.items())[:MAX_LISTED]:
         parts = ", ".join(f"{role.label} {percent_text(part, everything)}" for role, part in largest)
         yield f"Of the bytes that are held over time, most are {parts}{as_estimated}."
-    rows, charge = _most_unused(recording, held), recording.allocations.charge
-    large = [row for row in rows[:MAX_LISTED].tolist() if charge[row] >= NOTABLE_BYTES * peak(recording).bytes]
+    charge = recording.allocations.charge
+    unused_most = _largest(charge * held.unused)[:MAX_LISTED]
+    large = [row for row in unused_most.tolist() if charge[row] >= NOTABLE_BYTES * peak(recording).bytes]
     for row in large[:1]:
         name = recording.allocations.name[row] or "A buffer"
         unused = f"{_text(held.unused[row], found)} while nothing uses it"

@@ -1,9 +1,7 @@
 """A forest of a recording's rows for the page, and weighted by live bytes at one position as nodes and lines."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypedDict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -97,7 +95,7 @@ class HeavyChain(NamedTuple):
 
 def heaviest_chains(nodes: Sequence[TreeLineJson], most: int | None) -> list[HeavyChain]:
     """Return the heaviest chains in preorder, at most `most`; the parents of each are among them."""
-    chains = list(_chains(nodes))
+    chains = _chains(nodes)
     # The parent of a chain comes before it and is at least as heavy, so it is among the heaviest too.
     heaviest = sorted(range(len(chains)), key=lambda i: -chains[i][-1]["bytes"])[:most]
     depth: dict[int, int] = {}
@@ -118,10 +116,15 @@ def lines(nodes: Sequence[TreeLineJson], separator: str | None = "/") -> Iterato
     for depth, chain in shown:
         last = chain[-1]
         label = separator.join(map(_label, chain)) if separator else _label(last)
-        cells.append([bytes_text(last["bytes"]), percent_text(last["share"], digits=1), f"{'  ' * depth}{label}"])
+        cells.append([*amount_cells(last), f"{'  ' * depth}{label}"])
     yield from align(cells, 2) if cells else ["nothing"]
     if hidden := len(nodes) - sum(len(found.nodes) for found in shown):
         yield f"and {hidden:,} smaller; --json lists all"
+
+
+def amount_cells(part: Mapping[str, Any]) -> list[str]:
+    """Return the bytes and the share of a part of the live memory as cells of a table."""
+    return [bytes_text(part["bytes"]), percent_text(part["share"], digits=1)]
 
 
 def _label(node: TreeLineJson) -> str:
@@ -129,21 +132,19 @@ def _label(node: TreeLineJson) -> str:
     return f"{node['label']} x{node['merged']}" if repeats else node["label"]
 
 
-def _chains(nodes: Sequence[TreeLineJson]) -> Iterator[list[TreeLineJson]]:
+def _chains(nodes: Sequence[TreeLineJson]) -> list[list[TreeLineJson]]:
     """Group each node with its parent where the parent contains nothing else."""
-    chain: list[TreeLineJson] = []
+    chains: list[list[TreeLineJson]] = []
     for node in nodes:
-        if chain and node["depth"] == chain[-1]["depth"] + 1 and node["bytes"] == chain[-1]["bytes"]:
-            chain.append(node)
-            continue
-        if chain:
-            yield chain
-        chain = [node]
-    if chain:
-        yield chain
+        above = chains[-1][-1] if chains else None
+        if above is not None and node["depth"] == above["depth"] + 1 and node["bytes"] == above["bytes"]:
+            chains[-1].append(node)
+        else:
+            chains.append([node])
+    return chains
 
 
-@endpoint("tree", RECORDING, Choice("by", Classification), Flag("merge", False), report=EACH_CHOICE)
+@endpoint("tree", RECORDING, Choice("by", Classification), Flag("merge", default=False), report=EACH_CHOICE)
 def tree(recording: Recording, by: Classification, merge: bool) -> bytes:
     """Return the tables `tree`, one row per node in preorder, and `leaf`, the node of each allocation."""
     found = forest(recording, by, merge)

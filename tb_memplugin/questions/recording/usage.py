@@ -1,7 +1,5 @@
 """The data of charts: memory in use at each position in buckets, lifetimes of allocations, and holes in free memory."""
 
-from __future__ import annotations
-
 from typing import TypedDict
 
 import numpy as np
@@ -15,7 +13,7 @@ from tb_memplugin.analysis.usage.live_bytes import usage as usage_of
 from tb_memplugin.model.arrays import F64, I64
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.endpoint import NOT_IN_REPORTS, InReport, endpoint
+from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import OUTLINE, Integer, last_position
 from tb_memplugin.questions.asking.payload import Column, Table, encode, narrow
 
@@ -45,23 +43,20 @@ def _all_positions(recording: Recording) -> bytes:
 )
 def usage(recording: Recording, start: int, end: int, count: int) -> bytes:
     """Return the usage of positions [start, end) in at most `count` buckets, as the table `usage`."""
-    table = usage_over_time if recording.axis is Axis.TIME else usage_of_program
-    return encode({"from": start, "to": end}, {"usage": table(recording, start, end, count)})
+    return encode({"from": start, "to": end}, {"usage": usage_table(recording, start, end, count)})
 
 
-def usage_of_program(recording: Recording, start: int, end: int, count: int) -> Table:
-    """Return the largest and smallest live bytes, with and without padding, of each bucket."""
-    live = buckets(usage_of(recording), start, end, count)
-    return {**live._asdict(), "position": narrow(live.position)}
+def usage_table(recording: Recording, start: int, end: int, count: int) -> Table:
+    """Return the largest and smallest live bytes, with and without padding, of each bucket.
 
-
-def usage_over_time(recording: Recording, start: int, end: int, count: int) -> Table:
-    """Return the same with the time of each bucket's first event in ns, and the allocator's own figures.
-
+    Of a recording over time, return also the time of each bucket's first event in ns, and the allocator's own figures.
     These are `heap` and `stack`, whose sum is `live`, `held`, `free` and `largest_free` in bytes, and `fragmentation`
     from 0 to 1. Each has its largest and smallest value in the bucket, NaN where it is unknown.
     """
     live = buckets(usage_of(recording), start, end, count)
+    table: Table = {**live._asdict(), "position": narrow(live.position)}
+    if recording.axis is not Axis.TIME:
+        return table
     clock = recording.clock
     time = clock[live.position] if clock is not None else live.position
     stop = min(end, recording.length)
@@ -70,7 +65,7 @@ def usage_over_time(recording: Recording, start: int, end: int, count: int) -> T
         for name, column in _reported(recording).items()
         for which, reduce in (("max", np.fmax), ("min", np.fmin))
     }
-    return {**live._asdict(), "position": narrow(live.position), "time_ns": time.astype(np.int64), **reported}
+    return {**table, "time_ns": time.astype(np.int64), **reported}
 
 
 @memoize
@@ -92,7 +87,7 @@ def _reported(recording: Recording) -> dict[str, I64 | F64]:
     }
 
 
-@endpoint("lifetimes", OUTLINE, report=NOT_IN_REPORTS)
+@endpoint("lifetimes", OUTLINE)
 def lifetimes(recording: Recording) -> bytes:
     """Return the sizes, lifetimes and roles of the rows of api/rows, and the `unexplained` bytes at each position.
 
@@ -171,7 +166,7 @@ def holes(recording: Recording, position: int) -> HolesJson:
         ],
         "holes_total": len(found.size),
         "holes_bytes": int(found.size.sum()),
-        "live_bytes": int(rows.charge[(rows.start <= position) & (position < rows.end)].sum()),
+        "live_bytes": int(rows.charge[rows.live_at(position)].sum()),
         "unplaced_bytes": unplaced_bytes(recording, position),
         "largest_free": _bytes(pieces.largest_free[position]) if known else None,
         "fragmented": _bytes(pieces.fragmented[position]) if known else None,

@@ -59,7 +59,7 @@ def runs(logdir: Runs) -> RunsJson:
         return {"logdir": logdir.logdir, "runs": [], "message": str(error)}
 
 
-@endpoint("recordings", RUNS, RUN, FreeText("host", ""), report=EACH_CHOICE)
+@endpoint("recordings", RUNS, RUN, FreeText("host", default=""), report=EACH_CHOICE)
 def recordings(logdir: Runs, run: str, host: str) -> ListingJson:
     """Return the recordings of a run, or of one host of it, and what could not be read."""
     found = logdir.run(run, host or None)

@@ -1,7 +1,5 @@
 """The memory profile of an allocator in XProf's JSON format."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -12,8 +10,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import NamedSpans
-from tb_memplugin.questions.xprof.json_fields import Json
+from tb_memplugin.questions.xprof import Json
 
 MAX_SNAPSHOTS = 10_000  # about 4 MB of JSON, and as many points as the chart of XProf's page can draw
 
@@ -87,14 +84,11 @@ class AllocatorProfile:
     def _activity(self, row: int, position: int) -> Json:
         rows, regions = self.rows, self.recording.regions
         base = int(regions.index[0]) if len(regions) else 0
-        return {
+        return self._special(rows.name[row], rows.op[row], int(rows.size[row])) | {
             "memoryActivity": "ALLOCATION" if rows.start[row] == position else "DEALLOCATION",
             "requestedBytes": str(rows.requested[row]),
-            "allocationBytes": str(rows.size[row]),
             "address": str(base + int(rows.offset[row]) if rows.offset[row] >= 0 else 0),
-            "tfOpName": rows.name[row],
             "stepId": str(self.step[position]),
-            "regionType": rows.op[row],
             "dataType": DTYPES.get(rows.dtype[row], "INVALID"),
             "tensorShape": rows.shape[row],
         }
@@ -102,7 +96,7 @@ class AllocatorProfile:
     def _at_peak(self) -> tuple[list[int], list[Json], list[Json]]:
         """Return the events of the live allocations, these allocations by size, and live bytes without an event."""
         rows, top = self.rows, self.peak
-        live = (rows.start <= top) & (top < rows.end) & (rows.charge > 0)
+        live = rows.live_at(top) & (rows.charge > 0)
         named = np.flatnonzero(live & (rows.start >= 0))
         texts = [column.codes[named] for column in (rows.name, rows.op, rows.dtype, rows.shape)]
         keys = np.column_stack([-rows.size[named], -rows.requested[named], *texts])  # largest first
@@ -152,8 +146,7 @@ def _steps(recording: Recording) -> I64:
     if spans is None or clock is None:
         return np.zeros(recording.length, dtype=np.int64)
     started = np.searchsorted(spans.start_ns[spans.kind == SpanKind.STEP], clock, side="right")
-    number: I64 = np.maximum(started - 1, 0)
-    return number
+    return np.maximum(started - 1, 0)
 
 
 def _sample(live: I64) -> list[int]:
@@ -200,7 +193,12 @@ def _hlo_modules(recordings: list[Recording]) -> list[Json]:
     planes = [(f"TPU:{core}", recording) for core, recording in sorted(cores.items())] or [
         ("host", r) for r in recordings[:1]
     ]
-    executions = [(plane, r.spans, span) for plane, r in planes if r.spans is not None for span in _executions(r.spans)]
+    executions = [
+        (plane, r.spans, span)
+        for plane, r in planes
+        if r.spans is not None
+        for span in np.flatnonzero(r.spans.kind == SpanKind.EXECUTION)[:MAX_EXECUTIONS].tolist()
+    ]
     return [
         {
             "name": spans.name[span],
@@ -211,8 +209,3 @@ def _hlo_modules(recordings: list[Recording]) -> list[Json]:
         }
         for number, (plane, spans, span) in enumerate(executions)
     ]
-
-
-def _executions(spans: NamedSpans) -> list[int]:
-    rows: list[int] = np.flatnonzero(spans.kind == SpanKind.EXECUTION)[:MAX_EXECUTIONS].tolist()
-    return rows

@@ -1,7 +1,5 @@
 """The memory viewer of a program in XProf's JSON format."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
@@ -11,20 +9,13 @@ import numpy as np
 
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes, usage
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import RegionKind
+from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.xprof.json_fields import (
-    MIB,
-    Json,
-    ProgramTables,
-    column_texts,
-    id_text,
-    nonempty_fields,
-    source_info,
-    split_name,
-)
+from tb_memplugin.questions.xprof import Json
 
+MIB = 2**20
 MIN_BUFFER_BYTES = 16384  # XProf shows smaller buffers as one
 CATEGORIES = (  # the first that applies
     (RegionKind.PARAMETER, "Parameter"),
@@ -33,10 +24,73 @@ CATEGORIES = (  # the first that applies
 )
 
 
+def nonempty_fields(fields: Json) -> Json:
+    """Return the fields without zeros, empty texts and empty lists, which XProf leaves out."""
+    return {name: value for name, value in fields.items() if value}
+
+
+def source_info(recording: Recording, leaf: int) -> Json:
+    """Return the source line and the stack of a leaf frame; empty without a stack."""
+    frames = recording.stacks.frames(leaf)
+    if not frames:
+        return {}
+    _, file, line = frames[0]
+    stack = "\n".join(f"{file}:{line}" for _, file, line in frames)
+    return nonempty_fields({"fileName": file, "lineNumber": line, "stackFrame": stack})
+
+
+def split_name(name: str) -> tuple[str, list[str]]:
+    """Split a buffer's name into instruction and shape index: `fusion{1,0}` is fusion, 1 and 0."""
+    if not name.endswith("}"):
+        return name, []
+    instruction, _, index = name[:-1].rpartition("{")
+    return instruction, index.split(",")
+
+
+def id_text(number: int) -> str:
+    """Format a 64-bit id, which XProf writes as a string; zero is empty."""
+    return str(number) if number else ""
+
+
+POINTER_TABLE = "tuple"  # the dtype of a table of pointers to a tuple's elements, whose memory is never reused
+
+
+class ProgramTables:
+    """The buffers and regions of one program in one memory space. Thread-local memory does not count, as in XProf."""
+
+    def __init__(self, recording: Recording, program: Program) -> None:
+        self.recording = recording
+        self.program = program
+        self.rows = recording.allocations
+        self.regions = recording.regions
+        self.kind = self.regions.kind[self.rows.region]  # per row
+        self.temporary: Mask = self.kind == RegionKind.TEMPORARY  # per row
+
+    def region_bytes(self, which: Mask) -> int:
+        """Return the total size of some regions."""
+        return int(self.regions.size[which].sum())
+
+    def bytes_of(self, kind: RegionKind) -> int:
+        """Return the total size of the regions of a kind."""
+        return self.region_bytes((self.regions.kind & kind) != 0)
+
+    def not_reusable(self) -> Mask:
+        """Return per region whether it is thread-local, or contains a tuple."""
+        mask: Mask = (self.regions.kind & RegionKind.THREAD_LOCAL) != 0
+        mask[self.rows.region[self.rows.dtype.isin({POINTER_TABLE})]] = True
+        return mask
+
+    def temporary_blocks(self) -> I64:
+        """Return the temporary rows that have memory and a lifetime, by region."""
+        rows = self.rows
+        blocks = np.flatnonzero(self.temporary & (rows.charge > 0) & (rows.end > rows.start))
+        return blocks[np.argsort(rows.region[blocks], kind="stable")]
+
+
 def live_buffers(tables: ProgramTables, position: int) -> Json:
     """Return the buffers at a position: those of the whole program, then temporaries in order of allocation."""
     rows = tables.rows
-    live = np.flatnonzero((rows.charge > 0) & (rows.start <= position) & (position < rows.end))
+    live = np.flatnonzero((rows.charge > 0) & rows.live_at(position))
     live = live[np.lexsort((live, rows.start[live], tables.temporary[live]))]
     charge = rows.charge[live]
     small = int(charge[charge < MIN_BUFFER_BYTES].sum())
@@ -104,7 +158,7 @@ def _fields(tables: ProgramTables) -> Json:
     return {
         "heapSizes": _series(tables, curve.live),
         "unpaddedHeapSizes": _series(tables, curve.requested),
-        "hloInstructionNames": [*column_texts(program.name), ""],
+        "hloInstructionNames": [*program.name.tolist(), ""],
         **live_buffers(tables, top.position),
         "logicalBufferSpans": buffer_spans(tables),
         "peakHeapMib": top.bytes / MIB,
@@ -150,7 +204,7 @@ def indefinite_lifetimes(tables: ProgramTables) -> Iterator[Json]:
     which = which[np.argsort(rows.region[which], kind="stable")]
     reusable = ~tables.not_reusable()
     columns = (rows.region[which].tolist(), rows.id[which].tolist(), rows.size[which].tolist())
-    members = zip(*columns, column_texts(rows.name, which), column_texts(rows.shape, which), strict=True)
+    members = zip(*columns, rows.name.take(which).tolist(), rows.shape.take(which).tolist(), strict=True)
     for region, group in groupby(members, key=itemgetter(0)):
         buffers = [_logical_buffer(*member[1:]) for member in group]
         attributes = [text for flag, text in ATTRIBUTES if int(tables.regions.kind[region]) & flag]
@@ -195,21 +249,21 @@ def _blocks_in(tables: ProgramTables, which: I64, base: int) -> Iterator[Json]:
     sources = {leaf: source_info(tables.recording, leaf) for leaf in np.unique(rows.stack[which]).tolist()}
     columns: dict[str, Iterable[Any]] = {
         "logicalBufferId": rows.id[which].tolist(),
-        "name": column_texts(rows.name, which),
+        "name": rows.name.take(which).tolist(),
         "offset": (rows.offset[which] + base).tolist(),
         "size": rows.size[which].tolist(),
         "startStep": np.maximum(rows.start[which], 0).tolist(),
         "endStep": rows.end[which].tolist(),
-        "tfOpName": column_texts(rows.op_name, which),
+        "tfOpName": rows.op_name.take(which).tolist(),
         "category": ["Temporary"] * len(which),
         "sourceInfo": map(sources.__getitem__, rows.stack[which].tolist()),
-        "shapeString": column_texts(rows.shape, which),
+        "shapeString": rows.shape.take(which).tolist(),
         "unpaddedSize": rows.requested[which].tolist(),
         # Hues near the golden angle from each other, so that neighbors differ.
         "color": [f"hsl({number * 137 % 360},60%,55%)" for number in range(len(which))],
     }
     for values in zip(*columns.values(), strict=True):
-        yield {name: value for name, value in zip(columns, values, strict=True) if value}
+        yield nonempty_fields(dict(zip(columns, values, strict=True)))
 
 
 def _logical_buffer(buffer: int, size: int, name: str, shape: str) -> Json:

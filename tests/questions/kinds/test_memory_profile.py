@@ -21,11 +21,11 @@ from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.kinds.memory_profile import first_view
+from tb_memplugin.questions.kinds.first_view import first_view
 from tb_memplugin.questions.kinds.verdict import verdict_text
 from tb_memplugin.questions.recording.summary import summary
 from tb_memplugin.questions.recording.tables import rows
-from tb_memplugin.questions.recording.usage import holes, usage, usage_over_time
+from tb_memplugin.questions.recording.usage import holes, usage, usage_table
 from tb_memplugin.readers.xplane.allocator.lifetimes import BEFORE
 
 each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)
@@ -109,7 +109,7 @@ def test_the_curve_is_what_the_allocator_says_at_every_event(path: Path) -> None
 @pytest.mark.parametrize("count", [1, 7, 100])
 def test_coarser_curves_lose_no_peak_and_no_valley(path: Path, count: int) -> None:
     for memory, events in events_of(path).items():
-        table = usage_over_time(recordings(path)[memory], 0, len(events), count)
+        table = usage_table(recordings(path)[memory], 0, len(events), count)
         used = [e.stats["bytes_allocated"] + e.stats["bytes_reserved"] for e in events]
         starts = [int(position) for position in table["position"]]  # type: ignore[union-attr]
         assert len(starts) <= count
@@ -228,7 +228,7 @@ def test_missing_allocator_figures_are_not_zero() -> None:
     told = figures(log.only())
     assert [told[name] for name in ("capacity", "free", "reported_peak", "fragmented")] == [None] * 4
     assert (told["live_peak"], told["heap"]) == (8, 8)
-    table = usage_over_time(log.only(), 0, 1, 1)
+    table = usage_table(log.only(), 0, 1, 1)
     assert all(math.isnan(table[f"{name}_max"][0]) for name in ("free", "fragmentation"))  # type: ignore[arg-type]
     assert (table["heap_max"][0], table["largest_free_max"][0]) == (8, 0)
 

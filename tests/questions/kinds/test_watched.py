@@ -17,8 +17,9 @@ from tb_memplugin.cli import main
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.kinds.first_view import first_view
 from tb_memplugin.questions.kinds.leaks import findings
-from tb_memplugin.questions.kinds.memory_profile import figures, first_view
+from tb_memplugin.questions.kinds.memory_profile import figures
 from tb_memplugin.questions.kinds.verdict import verdict, verdict_text
 from tb_memplugin.readers import open_file
 from tb_memplugin.readers.watch_layout import DeviceColumn

@@ -18,9 +18,7 @@ from hypothesis import strategies as st
 from support.caching_allocator import MIB, CachingAllocator
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.kinds import Axis
-from tb_memplugin.questions.kinds import first_view as memory_viewer
-from tb_memplugin.questions.kinds import memory_profile
+from tb_memplugin.questions.kinds.first_view import first_view
 from tb_memplugin.questions.recording import tables
 from tb_memplugin.readers import open_file
 
@@ -56,8 +54,7 @@ def shown(data: bytes, name: str) -> None:
     try:
         for part in open_file(data, f"/logs/{name}", host="x"):
             for recording in part.read():
-                view = memory_profile if recording.axis is Axis.TIME else memory_viewer
-                view.first_view(recording)
+                first_view(recording)
                 tables.rows(recording)
     except InputError as error:
         assert "/logs/" in str(error)

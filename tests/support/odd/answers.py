@@ -15,7 +15,7 @@ from tb_memplugin.commands import summary as summary_command
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import Endpoint, endpoints
-from tb_memplugin.questions.asking.inputs import Call, Flag, Integer, OptionalInteger, Parameter
+from tb_memplugin.questions.asking.inputs import Call, Flag, Integer, Parameter
 from tb_memplugin.questions.asking.source import Source
 from tb_memplugin.questions.compare import compare_text
 from tb_memplugin.questions.compare.budget import budget, budget_lines
@@ -118,7 +118,7 @@ def _values(parameter: Parameter, recording: Recording, ids: list[str], runs: li
         lengths = {"row": len(recording.allocations) - 1, "from": -1, "to": recording.length, "most": 300}
         last = lengths.get(name, recording.length - 1)
         numbers: list[str | None] = ["0", str(last), str(max(last // 2, 1))]
-        return [*numbers, None] if isinstance(parameter, OptionalInteger) or not parameter.required else numbers
+        return [*numbers, None] if not parameter.required else numbers
     return TEXTS.get(name) or [str(value) for value in parameter.report_values or ("",)]
 
 

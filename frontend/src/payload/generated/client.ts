@@ -249,10 +249,10 @@ export function createClient(fetch: Fetch) {
      */
     lifetimes: (query: LifetimesQuery, signal: Signal): Promise<Tables> =>
       requestTables(fetch, "lifetimes", { ...query }, signal),
-    /** Return the first view of a recording over time. */
+    /** Return verdict, figures, `usage` in buckets, and the largest `rows` that are live at the peak. */
     memoryProfile: (query: MemoryProfileQuery, signal: Signal): Promise<Tables> =>
       requestTables(fetch, "memory_profile", { ...query }, signal),
-    /** Return the first view of a program, or of an out-of-memory failure. */
+    /** Return verdict, figures, `usage` in buckets, and the largest `rows` that are live at the peak. */
     memoryViewer: (query: MemoryViewerQuery, signal: Signal): Promise<Tables> =>
       requestTables(fetch, "memory_viewer", { ...query }, signal),
     /**
