@@ -172,8 +172,7 @@ def _steps(sides: _Sides, labels: Text) -> list[Step]:
 def _labels(sides: _Sides, matching: LineMatching, by: CompareBy) -> Text:
     """Return the label of each row of both sides."""
     if by is CompareBy.MODEL:
-        a, b = map(_layers, sides)
-        return Text.of([*a.names, *b.names]).take(np.r_[a.code, b.code + len(a.names)])
+        return concatenate_text([_layers(side) for side in sides])
     if by is CompareBy.SOURCE:
         return _named(np.r_[matching.line[0], matching.line[1]], [*matching.names, classification.NO_LINE])
     names = [role.label for role in Role]
@@ -187,12 +186,7 @@ def _named(code: npt.NDArray[np.integer], names: list[str]) -> Text:
     return Text.of(names).take(np.where(code >= 0, code, len(names) - 1))
 
 
-class _Layers(NamedTuple):
-    code: I64  # per row: index into `names`
-    names: list[str]
-
-
-def _layers(side: _Side) -> _Layers:
+def _layers(side: _Side) -> Text:
     """Return the layer of each row: its path up to the first name with a number, at most two names."""
     forest = classification.forest(side.recording, classification.Classification.MODEL)
     names: list[str] = []
@@ -205,5 +199,4 @@ def _layers(side: _Side) -> _Layers:
         else:
             names.append(f"{names[parent]} / {label}" if parent >= 0 else label)
             complete.append(parent >= 0 and (bool(NUMBER.search(label)) or " / " in names[parent]))
-    leaf = forest.leaf[side.rows].astype(np.int64)
-    return _Layers(np.where(leaf >= 0, leaf, len(names)), [*names, NO_PATH])
+    return _named(forest.leaf[side.rows], [*names, NO_PATH])

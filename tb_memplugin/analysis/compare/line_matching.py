@@ -34,7 +34,6 @@ class _UserFrames(NamedTuple):
     """The user frames on the stacks of one recording's rows."""
 
     frames: list[tuple[int, int]]  # (frame, caller), callers first, without frames of frameworks
-    innermost: dict[int, int]  # per frame of any kind: itself or the nearest user's frame above it, -1 none
     of_row: I64  # per row: its innermost user frame; for a row with a line's name, a number above those of frames
     function: dict[int, Function]
     line: dict[int, int]
@@ -76,10 +75,11 @@ def _distinct_files(stacks: Stacks) -> Iterable[str]:
 
 def _user_frames(recording: Recording, rows: I64, in_both: set[str]) -> _UserFrames:
     stacks, table = recording.stacks, recording.allocations
-    used = _UserFrames([], {-1: -1}, np.empty(0, np.int64), {}, {}, {})
+    used = _UserFrames([], np.empty(0, np.int64), {}, {}, {})
+    innermost = {-1: -1}  # per frame of any kind: itself or the nearest user's frame above it, -1 none
     for at in callers_first(stacks, np.unique(table.stack[rows]).tolist()):
-        caller = used.innermost[at.caller]
-        used.innermost[at.frame] = caller if at.framework else at.frame
+        caller = innermost[at.caller]
+        innermost[at.frame] = caller if at.framework else at.frame
         if at.framework:
             continue
         file = stacks.file[at.frame]
@@ -92,7 +92,7 @@ def _user_frames(recording: Recording, rows: I64, in_both: set[str]) -> _UserFra
         if caller >= 0:
             used.activities[caller].add(stacks.function[at.frame])
     leaves, which = number_values(table.stack[rows].astype(np.int64))
-    of_row = np.array([used.innermost.get(leaf, -1) for leaf in leaves.tolist()], dtype=np.int64)[which]
+    of_row = np.array([innermost.get(leaf, -1) for leaf in leaves.tolist()], dtype=np.int64)[which]
     _add_named_lines(recording, rows, of_row, used)
     content = np.where(of_row < len(stacks.parent), table.op.codes[rows], table.shape.codes[rows])
     for row in group_rows([of_row, content]).first.tolist():
@@ -142,7 +142,8 @@ def pair_lines(a: Activities, b: Activities, *, same: bool = False) -> list[tupl
     matcher = SequenceMatcher(None, [a[line] for line in before], [b[line] for line in after], autojunk=False)
     pairs = []
     for _, start_a, end_a, start_b, end_b in matcher.get_opcodes():
-        pairs += _pair_block(before[start_a:end_a], after[start_b:end_b])
+        block = before[start_a:end_a], after[start_b:end_b]
+        pairs += zip(*block, strict=True) if len(block[0]) == len(block[1]) else _pair_equal(*block)
     return pairs
 
 
@@ -150,10 +151,6 @@ def _unmoved(a: Activities, b: Activities) -> bool:
     """Return whether pairing lines by their numbers gives more pairs of equal activities than pairing them in order."""
     in_place = sum(a[line] == b[line] for line in a.keys() & b.keys())
     return in_place > sum(one == other for one, other in zip(a.values(), b.values(), strict=True))
-
-
-def _pair_block(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
-    return list(zip(a, b, strict=True)) if len(a) == len(b) else _pair_equal(a, b)
 
 
 def _pair_equal(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
