@@ -52,14 +52,13 @@ def peak_parts(recording: Recording) -> tuple[PeakPart, ...]:
     for row, number, size in zip(*columns, strict=True):
         role = Role(number)
         sizes[role, places.of(row, role) if size >= MIN_SHARE * top.bytes / 8 else ""] += size
-    found = [PeakPart(_name(role, place), size) for (role, place), size in sizes.items()]
+    found = []
+    for (role, place), size in sizes.items():
+        words = WORDS.get(role, role.label)
+        between = " " if role in ARGUMENTS else " of "
+        found.append(PeakPart(f"{words}{between}{place}" if place else words, size))
     largest = sorted(found, key=lambda part: -part.bytes)[:MAX_PARTS]
     return tuple(part for part in largest if part.bytes >= MIN_SHARE * top.bytes)
-
-
-def _name(role: Role, place: str) -> str:
-    words = WORDS.get(role, role.label)
-    return (f"{words} {place}" if role in ARGUMENTS else f"{words} of {place}") if place else words
 
 
 class _Places:
@@ -113,8 +112,11 @@ class _Places:
         yield from (part for part in op_path(scope).parts[:-1] if SCOPE.fullmatch(part) and part not in OF_JAX)
 
     def _function(self, stack: int) -> str:
+        """Return the user's function, without `<lambda>` and `<locals>`: from the first `<` to the last `>`."""
         frame = int(self._frame[stack]) if 0 <= stack < len(self._frame) else -1
-        return _without_brackets(self._recording.stacks.function[frame].rpartition(".")[2]) if frame >= 0 else ""
+        function = self._recording.stacks.function[frame].rpartition(".")[2] if frame >= 0 else ""
+        start, end = function.find("<"), function.rfind(">")
+        return function[:start] + function[end + 1 :] if 0 <= start < end else function
 
     def _sharing(self, row: int) -> Iterator[tuple[str, int]]:
         """Yield scope and stack of the operations whose values share the row's memory, as in a loop."""
@@ -149,9 +151,3 @@ def _shared_memory(graph: DataflowGraph) -> dict[int, list[int]]:
         found[a].append(b)
         found[b].append(a)
     return found
-
-
-def _without_brackets(function: str) -> str:
-    """Remove `<lambda>` and `<locals>`: from the first `<` to the last `>`."""
-    start, end = function.find("<"), function.rfind(">")
-    return function[:start] + function[end + 1 :] if 0 <= start < end else function
