@@ -125,8 +125,7 @@ def _changes(
     cases = [(part, added, placed), (part, waiting, placed), (part, added, all_copies)]
     if delayed is not None:
         cases.append((whole._replace(bytes=size * 2 * delayed[0] // (delayed[1] * parts)), added, placed))
-    trained = len(values.trained)
-    total = new_memory(np.full(trained, -1), np.full(trained, values.end), table.size[values.trained])
+    total = _before_loop(table.size[values.trained], values.end)
     if recording.backend is not Backend.TPU:  # GPUs keep the sum of gradients in idle memory of results
         total = place_in_outputs(recording, total)
     changes = []
@@ -137,6 +136,7 @@ def _changes(
 
 
 def _before_loop(sizes: I64, end: int) -> Change:
+    """Return the change by allocations from the beginning of the program to the end of the loop."""
     return new_memory(np.full(len(sizes), -1), np.full(len(sizes), end), sizes)
 
 
@@ -166,7 +166,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     Programs that accumulate gradients already get none.
     """
     passes, graph, step = program_passes(recording), dataflow_graph(recording), training_step(recording)
-    if passes is None or graph is None or step is None or accumulates_gradients(recording, graph, step):
+    if passes is None or graph is None or step is None or accumulates_gradients(graph, step):
         return
     given = np.flatnonzero(passes.is_argument & (roles(recording) == Role.INPUT))
     rows, inputs = used_inputs(graph, step, given)

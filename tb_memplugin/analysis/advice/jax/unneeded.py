@@ -66,12 +66,9 @@ def _result_rows(recording: Recording, passes: ProgramPasses) -> I64:
 
 def _argument_copies(recording: Recording, passes: ProgramPasses, results: I64) -> I64:
     """Return the results that are copies of an argument."""
-    table = recording.allocations
-    begin, read_at = uses(recording)
-    arguments = np.flatnonzero(passes.is_argument)
-    reads = [read_at[begin[row] : begin[row + 1]] for row in arguments.tolist()]
-    argument_uses = np.concatenate([np.empty(0, dtype=np.int64), *reads])
-    return results[table.op.isin({"copy"})[results] & np.isin(passes.made[results], argument_uses)]
+    row, read_at = passes.uses
+    is_copy = recording.allocations.op.isin({"copy"})[results]
+    return results[is_copy & np.isin(passes.made[results], read_at[passes.is_argument[row]])]
 
 
 def _advise_copies(recording: Recording, rows: I64) -> Advice | None:

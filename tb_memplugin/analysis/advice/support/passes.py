@@ -10,6 +10,7 @@ from tb_memplugin.analysis.dataflow.graph import DataflowGraph, dataflow_graph, 
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.model_paths import OpPath, Pass, op_paths
 from tb_memplugin.model.arrays import I32, I64, U8, Mask, largest_per, marked, smallest_per
+from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.lazy import cached_property
 from tb_memplugin.model.recording import Recording
 
@@ -188,6 +189,12 @@ class ProgramPasses:
         comment = f"the function of one {name}"
         code = layer_code(self.stacks, frame, self.stack[inside], comment) if frame >= 0 else f"{UNKNOWN}  # {comment}"
         return Layers(name, f"{len(members):,} {name}", code, len(members), of_position)
+
+
+def largest_made(values: DataflowValues, amount: I64, length: int) -> I64:
+    """Return the largest amount of the values that each position computes, such as their numbers of elements."""
+    made = values.producer >= 0
+    return largest_per(values.producer[made], amount[made], length)
 
 
 @memoize
