@@ -130,8 +130,7 @@ def roles(recording: Recording) -> U8:
         return recorded
     region = recording.allocations.region
     argument_role = np.full(len(recording.regions), Role.UNKNOWN, dtype=np.uint8)
-    is_argument = (graph.value >= 0) & (graph.values.argument[graph.value] >= 0)
-    argument_role[region[is_argument]] = rows[is_argument]
+    argument_role[region[graph.is_argument]] = rows[graph.is_argument]
     kind = recording.regions.kind[region]
     return np.select(
         [kind == RegionKind.TEMPORARY, (kind & RegionKind.PARAMETER) != 0], [rows, argument_role[region]], recorded

@@ -37,7 +37,7 @@ class ProgramPasses:
 
     def __init__(self, recording: Recording, graph: DataflowGraph) -> None:
         self.values = graph.values
-        self.value = graph.value  # per row
+        self.value, self.is_argument = graph.value, graph.is_argument  # per row
         self.program = graph.program
         self.op_name, self.op, self.stack = graph.program.op_name, graph.program.op, graph.program.stack  # per position
         self.stacks = recording.stacks
@@ -135,11 +135,6 @@ class ProgramPasses:
     def made(self) -> I64:
         """The position that computes each row, -1 if unknown."""
         return np.where(self.value >= 0, self.values.producer[self.value], -1).astype(np.int64)
-
-    @cached_property
-    def is_argument(self) -> Mask:
-        """A mask of the rows that are arguments, which are live from the start."""
-        return (self.value >= 0) & (self.values.argument[self.value] >= 0)
 
     def last_use(self, among: Mask) -> I64:
         """Return the last of the positions `among` that reads each row, -1 for none."""
