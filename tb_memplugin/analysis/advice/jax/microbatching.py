@@ -53,12 +53,12 @@ from tb_memplugin.sizes import agree, bytes_text, counted
 # Times the weights' bytes that each further part reads and writes, at most: weights and their casts in both passes, its
 # gradients and their sums; and what the sums take once.
 MOVED_BY_PART, MOVED = 10, 3
-# Numbers of parts, in words. Two save most of what more save, so only a program that does not fit is split into more.
-PARTS = {2: "two", 4: "four", 8: "eight", 16: "sixteen"}
+# Numbers of parts, and one part, in words. Two save most of what more save, so only a program that does not fit is
+# split into more.
+PARTS = {2: ("two", "half"), 4: ("four", "a fourth"), 8: ("eight", "an eighth"), 16: ("sixteen", "a sixteenth")}
 # The stored program for H100 that was compiled again saved 0.875 of what is expected. The six for TPU saved their
 # lower bounds.
 HOLDS_ON_GPU = 0.85
-FRACTION = {2: "half", 4: "a fourth", 8: "an eighth", 16: "a sixteenth"}
 
 
 def microbatch_saving(
@@ -67,7 +67,7 @@ def microbatch_saving(
     copies: Sequence[I64],
     delayed: tuple[int, int] | None,
     batch: int,
-    parts: int = 2,
+    parts: int,
 ) -> Saving | None:
     """Return the saving of a pass over each part of the batch.
 
@@ -205,16 +205,16 @@ def _convolves(passes: ProgramPasses) -> bool:
 
 
 def _advice(recording: Recording, batch: Batch, values: BatchValues, parts: int, saved: Saving) -> Advice:
-    table, scaled = recording.allocations, values.scaled
+    table, scaled, (number, fraction) = recording.allocations, values.scaled, PARTS[parts]
     size, total = int(table.size[scaled].sum()), int(table.size[values.trained].sum())
     on_device = f", {batch.size // parts} on each device" if batch.devices > 1 else ""
     part_of = f", {batch.size} on each device" if batch.devices > 1 else ""
     return Advice(
         kind=AdviceKind.MICROBATCHING,
-        title=f"Use {PARTS[parts]} microbatches of {batch.whole // parts}{on_device}",
+        title=f"Use {number} microbatches of {batch.whole // parts}{on_device}",
         sentence=f"{counted(len(scaled), 'tensor')} of the forward and backward passes "
         f"{agree(len(scaled), 'scales', 'scale')} with the batch of {batch.whole}{part_of}. Computing "
-        f"{FRACTION[parts]} of the batch at a time {saved.effect}; this includes {bytes_text(total)} to accumulate "
+        f"{fraction} of the batch at a time {saved.effect}; this includes {bytes_text(total)} to accumulate "
         "gradients. The loss must be a mean over examples. More parts save more.",
         change=CODE.format(split=_split(batch, parts), parts=parts, reason=INTERLEAVED if batch.devices > 1 else ""),
         rows=sort_by_size(recording, scaled),

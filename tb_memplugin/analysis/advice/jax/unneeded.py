@@ -39,21 +39,20 @@ def advise_outputs(recording: Recording) -> Iterator[Advice]:
         return
     results = _result_rows(recording, passes)
     copied = _argument_copies(recording, passes, results)
-    if piece := _advise_copies(recording, copied):
-        yield piece
-    if piece := advise_class_scores(recording, passes, results[~np.isin(results, copied)]):
-        yield piece
+    pieces = [
+        _advise_copies(recording, copied),
+        advise_class_scores(recording, passes, results[~np.isin(results, copied)]),
+    ]
     rest: I64 = results[~np.isin(results, np.r_[copied, row_of_value(recording)[input_output_pairs(recording).value]])]
     backward = passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
-    if not backward.any():
-        return
-    made, is_copy = passes.made[rest], recording.allocations.op.isin({"copy"})[rest]
-    # A copy of an activation at the end of the program has its name, and seems rematerialized after the backward pass.
-    forward = passes.within(Pass.FORWARD)[made] | passes.within(Pass.REMATERIALIZED)[made] & is_copy
-    if piece := _advise_gradients(recording, passes, rest[_is_gradient(recording, passes, rest)]):
-        yield piece
-    if piece := _advise_activations(recording, passes, rest[forward]):
-        yield piece
+    if backward.any():
+        made, is_copy = passes.made[rest], recording.allocations.op.isin({"copy"})[rest]
+        # A copy of an activation at the end of the program has its name, and seems rematerialized after the backward
+        # pass.
+        forward = passes.within(Pass.FORWARD)[made] | passes.within(Pass.REMATERIALIZED)[made] & is_copy
+        pieces.append(_advise_gradients(recording, passes, rest[_is_gradient(recording, passes, rest)]))
+        pieces.append(_advise_activations(recording, passes, rest[forward]))
+    yield from filter(None, pieces)
 
 
 def _result_rows(recording: Recording, passes: ProgramPasses) -> I64:
