@@ -172,7 +172,8 @@ def _steps(sides: _Sides, labels: Text) -> list[Step]:
 def _labels(sides: _Sides, matching: LineMatching, by: CompareBy) -> Text:
     """Return the label of each row of both sides."""
     if by is CompareBy.MODEL:
-        return concatenate_text([_layers(side) for side in sides])
+        (code_a, names_a), (code_b, names_b) = map(_layers, sides)
+        return Text.of([*names_a, *names_b]).take(np.r_[code_a, code_b + len(names_a)])
     if by is CompareBy.SOURCE:
         return _named(np.r_[matching.line[0], matching.line[1]], [*matching.names, classification.NO_LINE])
     names = [role.label for role in Role]
@@ -186,8 +187,8 @@ def _named(code: npt.NDArray[np.integer], names: list[str]) -> Text:
     return Text.of(names).take(np.where(code >= 0, code, len(names) - 1))
 
 
-def _layers(side: _Side) -> Text:
-    """Return the layer of each row: its path up to the first name with a number, at most two names."""
+def _layers(side: _Side) -> tuple[I64, list[str]]:
+    """Return the layer of each row, its path up to the first name with a number, at most two names: codes and texts."""
     forest = classification.forest(side.recording, classification.Classification.MODEL)
     names: list[str] = []
     complete: list[bool] = []
@@ -199,4 +200,5 @@ def _layers(side: _Side) -> Text:
         else:
             names.append(f"{names[parent]} / {label}" if parent >= 0 else label)
             complete.append(parent >= 0 and (bool(NUMBER.search(label)) or " / " in names[parent]))
-    return _named(forest.leaf[side.rows], [*names, NO_PATH])
+    leaf = forest.leaf[side.rows].astype(np.int64)
+    return np.where(leaf >= 0, leaf, len(names)), [*names, NO_PATH]
