@@ -1,7 +1,7 @@
 """The causes of the change between two recordings of one program, from the facts of each."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from tb_memplugin.analysis.compare.argument_causes import (
@@ -260,12 +260,9 @@ def explain_change(before: MemoryFacts, after: MemoryFacts) -> Explanation:
     large = [cause for cause in found if abs(cause.bytes) > least or cause.kind in WITHOUT_BYTES]
     # After any change of the arguments, a compiler may choose another plan.
     found = large or [cause for cause in found if grown and cause.kind in OF_ARGUMENTS]
-    differences = ledger.differences()
-    rest = grown - _bytes(found)
-    unexplained = [difference for difference in differences if abs(difference.bytes) > least]
-    return Explanation(
-        tuple(sorted(found, key=lambda cause: -cause.bytes)[:MAX_CAUSES]), tuple(unexplained[:MAX_DIFFERENCES]), rest
-    )
+    unexplained = [difference for difference in ledger.differences() if abs(difference.bytes) > least]
+    causes = sorted(found, key=lambda cause: -cause.bytes)[:MAX_CAUSES]
+    return Explanation(tuple(causes), tuple(unexplained[:MAX_DIFFERENCES]), grown - total(found))
 
 
 def _causes(before: MemoryFacts, after: MemoryFacts, paired: PairedArguments, ledger: Ledger) -> Iterator[ChangeCause]:
@@ -280,18 +277,14 @@ def _causes(before: MemoryFacts, after: MemoryFacts, paired: PairedArguments, le
     yield from attention(before, after, ledger)
     scaled = list(rescaled(ledger))
     if resharded:  # where arguments are split otherwise, so is what the program computes
-        resharded[0] = replace(resharded[0], bytes=resharded[0].bytes + _bytes(scaled))
+        resharded[0] = replace(resharded[0], bytes=resharded[0].bytes + total(scaled))
     elif None not in (was := before.microbatches, now := after.microbatches) and was != now:
         arrays = sum(cause.arrays for cause in scaled)
-        scaled = [ChangeCause(ChangeCauseKind.MICROBATCHES, (), _bytes(scaled), str(was), str(now), arrays)]
+        scaled = [ChangeCause(ChangeCauseKind.MICROBATCHES, (), total(scaled), str(was), str(now), arrays)]
     yield from resharded or scaled
     yield from layers(pairs, before, after, ledger)
     yield from saved(before, after, ledger)
     yield from outputs(before, after, pairs, ledger)
-
-
-def _bytes(causes: Iterable[ChangeCause]) -> int:
-    return sum(cause.bytes for cause in causes)
 
 
 def _with_moved(causes: list[ChangeCause], ledger: Ledger, grown: int, least: int) -> list[ChangeCause]:
@@ -306,7 +299,7 @@ def _with_moved(causes: list[ChangeCause], ledger: Ledger, grown: int, least: in
     if any(not one.bytes and one.kind in ROOTS - {largest.kind} for one in causes):
         return causes  # what this other cause changed has other paths or shapes
     of_arguments = total(row for row in ledger.open if not ledger.is_computed(row))
-    moved = grown - of_arguments - _bytes(causes)
+    moved = grown - of_arguments - total(causes)
     direct, in_all = abs(largest.bytes), abs(largest.bytes + moved)
     if abs(moved) <= least or (largest.kind not in ROOTS and not direct / MOVED <= in_all <= direct * MOVED):
         return causes

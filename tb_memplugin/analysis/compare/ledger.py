@@ -106,9 +106,9 @@ class Ledger:
         return sorted(rows, key=lambda row: (-abs(row.bytes), row.template, row.function, row.role, row.shape))
 
 
-def total(rows: Iterable[LedgerRow]) -> int:
-    """Return the bytes by which these rows grew."""
-    return sum(row.bytes for row in rows)
+def total(found: Iterable[LedgerRow | ChangeCause]) -> int:
+    """Return the bytes by which these rows grew, or that these causes add."""
+    return sum(one.bytes for one in found)
 
 
 def claim(rows: Iterable[LedgerRow]) -> list[LedgerRow]:

@@ -1,6 +1,6 @@
 """Matching of source lines between two recordings, since edits shift lines and files move between folders."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
@@ -10,7 +10,6 @@ from tb_memplugin.analysis.compare.stable_paths import NAMED_LINE
 from tb_memplugin.analysis.ownership.source_lines import base_name, callers_first
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import Stacks
 from tb_memplugin.native.numbering import number_values
 from tb_memplugin.native.row_groups import group_rows
 
@@ -42,8 +41,8 @@ class _UserFrames(NamedTuple):
 
 def match_lines(a: Recording, rows_a: I64, b: Recording, rows_b: I64) -> LineMatching:
     """Match the user frames of two recordings by function, file and line; differing lines of a function are aligned."""
-    in_both = {*_distinct_files(a.stacks)} & {*_distinct_files(b.stacks)}
-    used = [_user_frames(recording, rows, in_both) for recording, rows in ((a, rows_a), (b, rows_b))]
+    files_a, files_b = ({*of.stacks.file.strings.texts(of.stacks.file.used)} for of in (a, b))
+    used = [_user_frames(recording, rows, files_a & files_b) for recording, rows in ((a, rows_a), (b, rows_b))]
     number = [_activities_by_line(used[0]), _activities_by_line(used[1])]
     known: dict[tuple[Function, int, int], int] = {}
     paired: tuple[dict[tuple[Function, int], int], ...] = ({}, {})
@@ -66,11 +65,6 @@ def _line_text(function: Function, line_a: int, line_b: int) -> str:
     shifted = f", was {line_a}" if 0 <= line_a != line_b >= 0 else ""
     line = f"{file}:{line_b if line_b >= 0 else line_a}{shifted}"
     return line if name is None else f"{name or 'unnamed'} ({line})"
-
-
-def _distinct_files(stacks: Stacks) -> Iterable[str]:
-    strings = stacks.file.strings
-    return (strings[i] for i in np.unique(stacks.file.codes).tolist() if i >= 0)
 
 
 def _user_frames(recording: Recording, rows: I64, in_both: set[str]) -> _UserFrames:

@@ -103,12 +103,8 @@ def functions(recording: Recording) -> Text:
     """Return the innermost function of the user's code of each row, without the line; empty where it is unknown."""
     function = recording.stacks.function
     codes = of_rows(function.codes, of_rows(user_frames(recording), recording.allocations.stack))
-    return map_texts(Text(codes, function.strings), _last_name)
-
-
-def _last_name(function: str) -> str:
-    """Return `layer` of `loss.<locals>.layer`."""
-    return function.rpartition(".")[2].strip("<>")
+    # The last name only: `layer` of `loss.<locals>.layer`.
+    return map_texts(Text(codes, function.strings), lambda name: name.rpartition(".")[2].strip("<>"))
 
 
 def _numbered(forest: Forest) -> RowPaths:

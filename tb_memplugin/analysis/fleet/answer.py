@@ -21,7 +21,6 @@ from tb_memplugin.model.lazy import cached_property
 
 COMMON_SHARE = 0.5  # a program of more than this share of the hosts, the majority, is the usual one
 MAX_DIFFERENCES = 2
-NO_PROGRAM: tuple[ProgramUse | None, str] = None, ""
 
 
 class FleetProgram(NamedTuple):
@@ -120,7 +119,7 @@ class FleetAnswer:
             lacking = {common[missing].use.module: common[missing] for missing in common.keys() - uses.keys()}
             for module, usual in sorted(lacking.items()):
                 own = [each for each in uses.values() if each[0].module == module and each[0].fingerprint not in common]
-                other, recording = max(own, key=lambda each: each[0].peak_bytes) if own else NO_PROGRAM
+                other, recording = max(own, key=lambda each: each[0].peak_bytes, default=(None, ""))
                 found.append(OtherProgram(host, module, other, recording, usual))
         return found
 

@@ -56,8 +56,7 @@ class Frame(NamedTuple):
 
 def callers_first(stacks: Stacks, leaves: Iterable[int]) -> Iterator[Frame]:
     """Yield every frame of the stacks with these leaves once, callers first. Cycles in corrupt files are cut."""
-    files = stacks.file.strings
-    of_file = [_owner(files[code]) for code in range(len(files))] + [FrameOwner.FRAMEWORK]
+    of_file = [*map(_owner, stacks.file.strings), FrameOwner.FRAMEWORK]
     parents, codes = stacks.parent.tolist(), stacks.file.codes.tolist()
     framework: dict[int, bool] = {}
     for leaf in leaves:

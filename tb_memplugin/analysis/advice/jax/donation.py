@@ -18,7 +18,6 @@ from tb_memplugin.analysis.advice.model import (
 from tb_memplugin.analysis.advice.support.arguments import Argument, arguments, function_name
 from tb_memplugin.analysis.dataflow.graph import DataflowGraph, copies, dataflow_graph, row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
-from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.replay.what_if import (
     Change,
@@ -43,8 +42,7 @@ LAYOUT = re.compile(r"(\w+\[[\d,]*\])\{([\d,]*)")  # dimensions, and their order
 def advise(recording: Recording) -> Iterator[Advice]:
     """Yield one piece for all arguments: the memory of one may hold the updated values of another."""
     graph = dataflow_graph(recording)
-    donated = [argument for argument in arguments(recording) if _is_returned(recording, argument)]
-    if graph is None or not donated:
+    if graph is None or not (donated := _returned_arguments(recording)):
         return
     old, new = _donation_pairs(recording, graph, donated)
     saved = saving(recording, _donation_change(recording, graph, old, new))
@@ -89,23 +87,21 @@ def jit_call(recording: Recording, donated: Sequence[Argument]) -> str:
     return f"{function} = jax.jit({function}, donate_argnums=numbers)  # numbers: those of {', '.join(names)}"
 
 
-@memoize
-def _undonated_pairs(recording: Recording) -> tuple[I64, I64]:
-    """Return the rows of arguments and of their updated results, in this memory space and not donated yet."""
+def _returned_arguments(recording: Recording) -> list[Argument]:
+    """Return the arguments that are mostly returned updated, in this memory space, and not donated yet."""
     found, row, kind = input_output_pairs(recording), row_of_value(recording), recording.regions.kind
     old, new = row[found.argument].astype(np.int64), row[found.value].astype(np.int64)
     here = (old >= 0) & (new >= 0) & (found.donated == 0)
     old, new = old[here], new[here]
-    region = recording.allocations.region
+    region, size = recording.allocations.region, recording.allocations.size
     apart = (region[old] != region[new]) & ((kind[region[new]] & RegionKind.PARAMETER) == 0)
     apart &= _equal_layouts(recording, old, new)
-    return old[apart], new[apart]
 
+    def is_returned(argument: Argument) -> bool:
+        back = int(size[np.intersect1d(argument.rows, old[apart])].sum())
+        return back > 0 and back >= MIN_RETURNED * int(size[argument.rows].sum())
 
-def _is_returned(recording: Recording, argument: Argument) -> bool:
-    size = recording.allocations.size
-    back = int(size[np.intersect1d(argument.rows, _undonated_pairs(recording)[0])].sum())
-    return back > 0 and back >= MIN_RETURNED * int(size[argument.rows].sum())
+    return [argument for argument in arguments(recording) if is_returned(argument)]
 
 
 def _donation_pairs(recording: Recording, graph: DataflowGraph, donated: Sequence[Argument]) -> tuple[I64, I64]:

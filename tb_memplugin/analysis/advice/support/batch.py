@@ -84,7 +84,7 @@ def is_mixed(recording: Recording, graph: DataflowGraph, step: TrainingStep, inp
     Its result then has the dimension once more than each side: [heads, time, time] from [time, heads, width].
     """
     values, products, table = graph.values, graph.values.products, recording.allocations
-    times = np.array([dimensions(table.shape.strings[code]).count(size) for code in range(len(table.shape.strings))])
+    times = np.array([dimensions(text).count(size) for text in table.shape.strings])
     of_value = np.zeros(len(values), dtype=np.int64)
     rows = np.flatnonzero(graph.value >= 0)
     of_value[graph.value[rows]] = times[table.shape.codes[rows]]
