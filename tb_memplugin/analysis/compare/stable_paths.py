@@ -13,7 +13,7 @@ import numpy as np
 from tb_memplugin.analysis.dataflow.graph import DataflowGraph, dataflow_graph, row_of_value
 from tb_memplugin.analysis.dataflow.input_output_pairs import updated_arguments
 from tb_memplugin.analysis.ownership.by_model import COPIES, NO_PATH, PYTREE, copy_scopes
-from tb_memplugin.analysis.ownership.forest import DIGITS, Forest, ForestBuilder, merge_layers
+from tb_memplugin.analysis.ownership.forest import DIGITS, ForestBuilder, merge_layers
 from tb_memplugin.analysis.ownership.model_paths import OF_JAX, argument_path, op_paths
 from tb_memplugin.analysis.ownership.source_lines import base_name, of_rows, user_frames
 from tb_memplugin.model.arrays import I32, I64, Mask, dimensions
@@ -96,18 +96,7 @@ def row_paths(recording: Recording) -> RowPaths:
     builder = ForestBuilder()
     graph = dataflow_graph(recording)
     leaf = _other_rows(recording, builder) if graph is None else _program_rows(recording, graph, builder)
-    return _numbered(merge_layers(builder, leaf))
-
-
-def functions(recording: Recording) -> Text:
-    """Return the innermost function of the user's code of each row, without the line; empty where it is unknown."""
-    function = recording.stacks.function
-    codes = of_rows(function.codes, of_rows(user_frames(recording), recording.allocations.stack))
-    # The last name only: `layer` of `loss.<locals>.layer`.
-    return map_texts(Text(codes, function.strings), lambda name: name.rpartition(".")[2].strip("<>"))
-
-
-def _numbered(forest: Forest) -> RowPaths:
+    forest = merge_layers(builder, leaf)
     labels, parents, merged = forest.label.tolist(), forest.parent.tolist(), forest.merged.tolist()
     paths, roots, layers = list[str](), list[str](), list[int]()
     for node, parent in enumerate(parents):  # parents come first
@@ -117,6 +106,14 @@ def _numbered(forest: Forest) -> RowPaths:
         above = layers[parent] if parent >= 0 else 1
         layers.append(merged[node] if above == 1 and "*" in labels[node] and parent >= 0 else above)
     return RowPaths(forest.leaf.astype(np.int64), paths, roots, layers)
+
+
+def functions(recording: Recording) -> Text:
+    """Return the innermost function of the user's code of each row, without the line; empty where it is unknown."""
+    function = recording.stacks.function
+    codes = of_rows(function.codes, of_rows(user_frames(recording), recording.allocations.stack))
+    # The last name only: `layer` of `loss.<locals>.layer`.
+    return map_texts(Text(codes, function.strings), lambda name: name.rpartition(".")[2].strip("<>"))
 
 
 def _program_rows(recording: Recording, graph: DataflowGraph, builder: ForestBuilder) -> I32:

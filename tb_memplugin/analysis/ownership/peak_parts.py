@@ -71,7 +71,11 @@ class _Places:
         self._frame = user_frames(recording)
         scope = recording.allocations.op_name
         paths = op_paths(scope.strings.texts(scope.used))
-        self._repeated = _repeated([part for path in paths for part in path.parts[:-1]])
+        labels = defaultdict[str, set[str]](set)
+        for part in chain.from_iterable(path.parts[:-1] for path in paths):
+            if DIGITS.search(part) and SCOPE.fullmatch(part):
+                labels[DIGITS.sub("*", part)].add(part)
+        self._repeated = {name for name, found in labels.items() if len(found) > 1}  # layers, with * for their numbers
         self._graph = dataflow_graph(recording)
         self._shared = _shared_memory(self._graph) if self._graph is not None else {}
 
@@ -88,7 +92,8 @@ class _Places:
         sharing = list(self._sharing(row))
         for scope, stack in sharing:
             if scope.endswith(STACKED) and IN_SCAN.search(scope):
-                yield self._of_scan(scope, stack)
+                function = self._of_scope(scope) or self._function(stack)
+                yield f"the scan in {function}" if function else ""
         for scope, stack in (own, *sharing):
             yield self._of_scope(scope) or self._function(stack)
             yield from self._scopes(scope)
@@ -103,10 +108,6 @@ class _Places:
             named = (part for part in scopes if f"jit({part})" not in scope)  # others are functions
             self._known[scope] = next(chain(layers, named), "")
         return self._known[scope]
-
-    def _of_scan(self, scope: str, stack: int) -> str:
-        function = self._of_scope(scope) or self._function(stack)
-        return f"the scan in {function}" if function else ""
 
     def _scopes(self, scope: str) -> Iterator[str]:
         yield from (part for part in op_path(scope).parts[:-1] if SCOPE.fullmatch(part) and part not in OF_JAX)
@@ -133,15 +134,6 @@ class _Places:
             more = [other for other in self._shared.get(value, ()) if other not in seen]
             seen.update(more)
             todo += more
-
-
-def _repeated(parts: list[str]) -> set[str]:
-    """Return the names of layers, with * for their numbers."""
-    labels = defaultdict[str, set[str]](set)
-    for part in parts:
-        if DIGITS.search(part) and SCOPE.fullmatch(part):
-            labels[DIGITS.sub("*", part)].add(part)
-    return {name for name, found in labels.items() if len(found) > 1}
 
 
 def _shared_memory(graph: DataflowGraph) -> dict[int, list[int]]:
