@@ -111,7 +111,7 @@ def _changes(
     size = table.size[whole.row]
     shapes, of_row = np.unique(table.shape.codes[whole.row], return_inverse=True)
     share = [share_of_batch(table.shape.strings[code] if code >= 0 else "", batch, parts) for code in shapes.tolist()]
-    part = whole._replace(bytes=(size * np.array(share)[of_row]).astype(np.int64) if len(size) else size)
+    part = whole._replace(bytes=(size * np.array(share)[of_row]).astype(np.int64))
     waiting, stacked = own.take(values.gradients), own.take(values.stacked)
     at_once = own.take(np.setdiff1d(values.gradients, values.stacked))
     computed = at_once._replace(end=np.minimum(at_once.end, at_once.start + 1))

@@ -189,8 +189,7 @@ def _saving(recording: Recording, split: Shardable) -> Saving | None:
 def _copies(recording: Recording, rows: I64) -> I64:
     """Return the copies of these rows, such as those in the layout of the gradients."""
     graph, row, table = dataflow_graph(recording), row_of_value(recording), recording.allocations
-    if graph is None:
-        return np.empty(0, dtype=np.int64)
+    assert graph is not None
     source, target = (row[values] for values in copies(graph.values))
     is_copy = np.isin(source, rows) & (target >= 0) & (table.size[source] == table.size[target])
     return np.unique(target[is_copy]).astype(np.int64)
@@ -215,12 +214,10 @@ def _change(rows: list[tuple[int, int, int]]) -> Change:
 
 def _passes_that_gather(recording: Recording) -> Mask:
     """Mark the positions that need whole parameters: the forward and backward passes. Updates need only parts."""
-    step, graph = training_step(recording), dataflow_graph(recording)
-    if step is None or graph is None:
+    step = training_step(recording)
+    if step is None:
         return np.ones(recording.length, dtype=bool)
-    phase = step.phase[graph.at(np.arange(recording.length, dtype=np.int32))]
-    found: Mask = (phase == TrainingPhase.FORWARD) | (phase == TrainingPhase.BACKWARD)
-    return found
+    return np.isin(step.phase[-recording.length :], (TrainingPhase.FORWARD, TrainingPhase.BACKWARD))
 
 
 def _gradients(recording: Recording, split: Shardable) -> I64:

@@ -110,7 +110,7 @@ def advise_gathered(recording: Recording) -> Iterator[Advice]:
     A TPU gathers and scatters whole rows. Where each column is on its own, its values lie side by side.
     """
     table, graph = recording.allocations, dataflow_graph(recording)
-    if graph is None or recording.program is None:
+    if graph is None:
         return
     padding = table.size - table.requested
     columns = np.array([_columns(shape) for shape in table.shape.strings], np.int64)[table.shape.codes]
@@ -135,11 +135,10 @@ def _columns(shape: str) -> int:
 
 def _operations(recording: Recording, graph: DataflowGraph, row: int) -> Iterator[str]:
     """Yield the op_names of the instructions that make a row's value and that read it."""
-    assert recording.program is not None
     yield recording.allocations.op_name[row]
     value, values = int(graph.value[row]), graph.values
     for position in values.use[values.use_begin[value] : values.use_begin[value + 1]].tolist():
-        yield recording.program.op_name[position]
+        yield graph.program.op_name[position]
 
 
 def _gathered_piece(recording: Recording, live: I64, columns: int, verb: str, saved: Saving) -> Advice:

@@ -43,8 +43,7 @@ def halve(recording: Recording, rows: I64) -> Change:
 def with_results(recording: Recording, rows: I64) -> I64:
     """Return these arguments, the results that return them updated, and the values in place from one to the other."""
     graph, row, both = dataflow_graph(recording), row_of_value(recording), with_updated(recording, rows)
-    if graph is None:
-        return both
+    assert graph is not None
     table, derived = recording.allocations, graph.values.derivations
     source, target = row[derived.source], row[derived.target]
     between = np.isin(source, rows) & (target >= 0) & (table.region[source] == table.region[target])
@@ -178,8 +177,7 @@ def optimizer_code(recording: Recording, state: I64) -> OptimizerCode:
 def _with_other_leaves(recording: Recording, state: I64) -> I64:
     """Return these rows, and the other f32 arguments in the same fields of Optax's states: `[0].trace` is one field."""
     table, graph = recording.allocations, dataflow_graph(recording)
-    if graph is None:
-        return state
+    assert graph is not None
     given = row_of_value(recording)[graph.values.argument >= 0]
     given = np.unique(given[given >= 0]).astype(np.int64)
     given = given[table.dtype.isin({"f32"})[given]]
