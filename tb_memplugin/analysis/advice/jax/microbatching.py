@@ -53,8 +53,7 @@ from tb_memplugin.sizes import agree, bytes_text, counted
 # Times the weights' bytes that each further part reads and writes, at most: weights and their casts in both passes, its
 # gradients and their sums; and what the sums take once.
 MOVED_BY_PART, MOVED = 10, 3
-# Numbers of parts, and one part, in words. Two save most of what more save, so only a program that does not fit is
-# split into more.
+# Numbers of parts, and one part, in words. Two save most of what more save, so only what does not fit gets more.
 PARTS = {2: ("two", "half"), 4: ("four", "a fourth"), 8: ("eight", "an eighth"), 16: ("sixteen", "a sixteenth")}
 # The stored program for H100 that was compiled again saved 0.875 of what is expected. The six for TPU saved their
 # lower bounds.

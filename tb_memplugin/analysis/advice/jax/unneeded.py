@@ -47,8 +47,7 @@ def advise_outputs(recording: Recording) -> Iterator[Advice]:
     backward = passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
     if backward.any():
         made, is_copy = passes.made[rest], recording.allocations.op.isin({"copy"})[rest]
-        # A copy of an activation at the end of the program has its name, and seems rematerialized after the backward
-        # pass.
+        # A copy of an activation at the program's end has its name, and seems rematerialized after the backward pass.
         forward = passes.within(Pass.FORWARD)[made] | passes.within(Pass.REMATERIALIZED)[made] & is_copy
         pieces.append(_advise_gradients(recording, passes, rest[_is_gradient(recording, passes, rest)]))
         pieces.append(_advise_activations(recording, passes, rest[forward]))
