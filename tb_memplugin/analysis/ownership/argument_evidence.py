@@ -172,7 +172,7 @@ def _find_data_in_gradients(graph: DataflowGraph, argument: I32, role: U8, step:
 
 
 def _contributors(graph: DataflowGraph, argument: I32, role: U8) -> I32:
-    """Return the unknown argument from which each node is computed, beside parameters; graph.nodes: data; or SEVERAL."""
+    """Return the unknown argument that each node is computed from, beside parameters; graph.nodes: data; or SEVERAL."""
     values = graph.values
     owner = np.full(graph.nodes, NOTHING, dtype=np.int32)
     unknown = argument[role == Role.UNKNOWN]
