@@ -36,6 +36,7 @@ from tb_memplugin.sizes import agree, bytes_text
 # An argument of which a smaller share is returned is an input that happens to resemble a result. Others are returned
 # almost whole: on the stored programs, all shares from 0.01 to 0.9 give the same 46 pieces, and 1.0 gives 45.
 MIN_RETURNED = 0.5
+POSITIONAL = re.compile(r"args\[(\d{1,8})\]")  # the name of a positional argument
 LAYOUT = re.compile(r"(\w+\[[\d,]*\])\{([\d,]*)")  # dimensions, and their order from the innermost
 
 
@@ -80,8 +81,9 @@ def jit_call(recording: Recording, donated: Sequence[Argument]) -> str:
     JAX drops unused arguments, so argument numbers are known only if the names contain them, as in `*args`.
     """
     function, names = function_name(recording), [argument.name for argument in donated]
-    if all(name.startswith("args[") for name in names):
-        return f"{function} = jax.jit({function}, donate_argnums={tuple(argument.number for argument in donated)})"
+    numbers = [int(found[1]) for name in names if (found := POSITIONAL.fullmatch(name))]
+    if len(numbers) == len(names):
+        return f"{function} = jax.jit({function}, donate_argnums={tuple(numbers)})"
     if all(name.isidentifier() for name in names):
         return f"{function} = jax.jit({function}, donate_argnames={tuple(names)})"
     return f"{function} = jax.jit({function}, donate_argnums=numbers)  # numbers: those of {', '.join(names)}"
