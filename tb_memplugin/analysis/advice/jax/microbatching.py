@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,25 +61,28 @@ PARTS = {2: ("two", "half"), 4: ("four", "a fourth"), 8: ("eight", "an eighth"),
 HOLDS_ON_GPU = 0.85
 
 
-def microbatch_saving(
-    recording: Recording,
-    values: BatchValues,
-    copies: Sequence[I64],
-    delayed: tuple[int, int] | None,
-    batch: int,
-    parts: int,
-) -> Saving | None:
+class BatchParts(NamedTuple):
+    """A batch in parts, each of which gets a pass of its own, in a loop."""
+
+    values: BatchValues
+    copies: Sequence[I64]  # sizes of copies that are made before the loop: those that are certain, and possible ones
+    delayed: tuple[int, int] | None  # the share of the whole batch's memory that delayed gradients may need
+    batch: int
+    parts: int
+
+
+def _saving(recording: Recording, split: BatchParts) -> Saving | None:
     """Return the saving of a pass over each part of the batch.
 
     What the compiler computes again to fit the whole batch, it keeps as far as a part of the batch then fits.
     """
-    own = lifetimes(recording).take(values.scaled)
+    own = lifetimes(recording).take(split.values.scaled)
     holds = HOLDS_ON_GPU if recording.backend is Backend.GPU else 1
-    repeating = saving(recording, *_changes(recording, values, own, copies, delayed, batch, parts), holds=holds)
+    repeating = saving(recording, *_changes(recording, split, own), holds=holds)
     kept = keep_instead(recording, own)
     if len(kept.row) == len(own.row) or repeating is None:
         return repeating
-    changes, limit = _changes(recording, values, kept, copies, delayed, batch, parts), memory_limit(recording)
+    changes, limit = _changes(recording, split, kept), memory_limit(recording)
     excess = repeating.before - limit
     if repeating.at_least < excess:  # it does not fit yet
         return repeating
@@ -89,23 +93,16 @@ def microbatch_saving(
     return found and replace(found, if_repeated=repeating.at_least, repeating=repeating.replay)
 
 
-def _changes(
-    recording: Recording,
-    values: BatchValues,
-    whole: RowLifetimes,
-    copies: Sequence[I64],
-    delayed: tuple[int, int] | None,
-    batch: int,
-    parts: int,
-) -> list[Change]:
+def _changes(recording: Recording, split: BatchParts, whole: RowLifetimes) -> list[Change]:
     """Return the change by a pass over each part of the batch, between which the sum of gradients stays.
 
     The first change is the expected one. Each gradient is added to the sum once it is computed, or waits for the end as
     it does now: the compiler decides.
     A loop over layers collects the gradients of all layers before they are added. What is computed from weights alone,
-    such as casts, is computed before the loop, as are `copies`: those that are certain, and others that are possible.
+    such as casts, is computed before the loop, as are copies.
     `whole` is what a part of the batch needs a part of.
     """
+    values, copies, delayed, batch, parts = split
     table, own = recording.allocations, lifetimes(recording)
     size = table.size[whole.row]
     shapes, of_row = np.unique(table.shape.codes[whole.row], return_inverse=True)
@@ -185,7 +182,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     for parts in PARTS if len(values.scaled) else ():
         if batch.size % parts or batch.size // parts < least:
             break
-        saved = microbatch_saving(recording, values, further, share, batch.size, parts)
+        saved = _saving(recording, BatchParts(values, further, share, batch.size, parts))
         if saved is not None and (found is None or saved.room > found[1].room):
             found = parts, saved
         if found is None or fits_after(recording, found[1].room) is not False:
