@@ -131,7 +131,7 @@ def pair_lines(a: Activities, b: Activities, *, same: bool = False) -> list[tupl
         return _pair_equal([*a], [*b]) if _unmoved(a, b) else list(zip(a, b, strict=True))
     before, after = list(a), list(b)
     matcher = SequenceMatcher(None, [a[line] for line in before], [b[line] for line in after], autojunk=False)
-    pairs = []
+    pairs = list[tuple[int, int]]()
     for _, start_a, end_a, start_b, end_b in matcher.get_opcodes():
         block = before[start_a:end_a], after[start_b:end_b]
         pairs += zip(*block, strict=True) if len(block[0]) == len(block[1]) else _pair_equal(*block)
