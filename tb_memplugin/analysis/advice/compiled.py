@@ -80,16 +80,14 @@ def _is_dump_of(recording: Recording, candidate: Candidate) -> bool:
 
 def with_compiled(recording: Recording, pieces: Sequence[Advice], savings: Mapping[Edits, Saving]) -> list[Advice]:
     """Return advice with the savings that compiles have shown, without what they refute."""
-    found = [_replaced(piece, _compiled(piece, savings)) for piece in pieces]
+    found = []
+    for piece in pieces:
+        if (saved := _compiled(piece, savings)) is not None:
+            piece = piece.with_saving(replace(saved, replay=piece.saving.replay))
+            if saved.time_ratio is not None:  # what a step then costs is known, and may be less than nothing
+                piece = replace(piece, sentence=piece.sentence.replace(ONE_MORE_PASS, ""))
+        found.append(piece)
     return in_order(one for one in found if not one.saving.is_shown or is_worthwhile(recording, one.saving_bytes))
-
-
-def _replaced(piece: Advice, saved: Saving | None) -> Advice:
-    if saved is None:
-        return piece
-    found = piece.with_saving(replace(saved, replay=piece.saving.replay))
-    # What a step then costs is known, and may be less than nothing.
-    return found if saved.time_ratio is None else replace(found, sentence=found.sentence.replace(ONE_MORE_PASS, ""))
 
 
 def _compiled(piece: Advice, savings: Mapping[Edits, Saving]) -> Saving | None:

@@ -151,8 +151,7 @@ def advise_checkpoint(recording: Recording) -> Iterator[Advice]:
     rows = recording.allocations
     kept = np.flatnonzero((roles(recording) == Role.ACTIVATION) & (rows.start >= 0) & (rows.charge > 0))
     kept = kept[np.argsort(rows.start[kept], kind="stable")]
-    tried = [_checkpoint_site(recording, kept, place) for place in _call_sites(recording, kept)]
-    found = [saved for saved in tried if saved is not None]
+    found = [saved for place in _call_sites(recording, kept) if (saved := _checkpoint_site(recording, kept, place))]
     if not found:
         return
     enough = AS_GOOD * max(saved.saving.at_least for saved in found)

@@ -1,10 +1,9 @@
 """Causes of change in a program's arguments, paired before and after: shardings, types, shapes, and donation."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from math import prod
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
@@ -15,8 +14,7 @@ from tb_memplugin.analysis.compare.ledger import (
     Ledger,
     LedgerRow,
     changed_dimensions,
-    of_paths,
-    rescaled_from,
+    claim,
     total,
 )
 from tb_memplugin.analysis.compare.stable_paths import common_path, dtype_of, size_of, template
@@ -112,17 +110,16 @@ def added_and_removed(paired: PairedArguments, ledger: Ledger, memory: str) -> I
     ):
         for arguments in _by_root(alone, attrgetter("path")):
             paths = [argument.path for argument in arguments]
-            rows = ledger.claim(of_paths(paths))
-            rows += ledger.claim(_copies_of(paths)) if kind is ChangeCauseKind.MEMORY else []
+            rows = ledger.claim_arguments(paths)
+            if kind is ChangeCauseKind.MEMORY:
+                copies = {f"{COPIES}/{template(path)}" for path in paths}
+                rows += claim(row for row in ledger.open if row.template in copies)
             largest = max(arguments, key=lambda argument: argument.bytes)
             arrays = sum(argument.arrays for argument in arguments)
             size = total(rows) if rows else sign * sum(argument.bytes for argument in arguments)  # small ones have none
-            yield ChangeCause(kind, (_common_name(arguments),), size, was, now, arrays, shape=largest.shape)
-
-
-def _copies_of(paths: Iterable[str]) -> Callable[[LedgerRow], bool]:
-    templates = {f"{COPIES}/{template(path)}" for path in paths}
-    return lambda row: row.template in templates
+            least = LEAST_NAMED * largest.bytes
+            name = common_path([argument.path for argument in arguments if argument.bytes >= least])
+            yield ChangeCause(kind, (name,), size, was, now, arrays, shape=largest.shape)
 
 
 def shardings(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
@@ -138,15 +135,17 @@ def shardings(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
     for (was, now), names in found.items():
         sizes = [(size_of(pairs[name].before.shape), size_of(pairs[name].after.shape)) for name in names]
         changed = {(old, new) for one in sizes for old, new in changed_dimensions(*one) if old}
-        parts = [rescaled_from(ledger, factor) for factor in {Fraction(new, old) for old, new in changed}]
-        rows = ledger.claim(of_paths(names))
-        rows += ledger.claim(_of_sizes({old for old, _ in sizes}, {new for _, new in sizes}))  # such as their gradients
-        rows += ledger.claim(partial(_is_any, tests=parts))
+        parts = [row for factor in {Fraction(new, old) for old, new in changed} for row in ledger.rescaled_by(factor)]
+        rows = ledger.claim_arguments(names)
+        of_old, of_new = {old for old, _ in sizes}, {new for _, new in sizes}
+        rows += claim(  # such as their gradients
+            row
+            for row in ledger.open
+            if row.role in COMPUTED_OR_OUTPUT
+            and ((row.is_old and row.size in of_old) or (row.is_new and row.size in of_new))
+        )
+        rows += claim(parts)
         yield _named(ChangeCauseKind.SHARDING, names, pairs, rows, was, now)
-
-
-def _is_any(row: LedgerRow, tests: Iterable[Callable[[LedgerRow], bool]]) -> bool:
-    return any(test(row) for test in tests)
 
 
 def _is_resharded(old: ArgumentFacts, new: ArgumentFacts, devices: tuple[int, int]) -> bool:
@@ -172,13 +171,13 @@ def dtypes(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
     for name, (old, new) in pairs.items():
         if dtype_of(old.shape) != dtype_of(new.shape) and size_of(old.shape) == size_of(new.shape):
             names[dtype_of(old.shape), dtype_of(new.shape)].append(name)
-    sizes = defaultdict[tuple[str, str], set[tuple[int, ...]]](set)
-    for was, now, size in _retyped(ledger):
-        sizes[was, now].add(size)
+    sizes = _retyped_sizes(ledger)
     for was, now in {**dict.fromkeys(names), **dict.fromkeys(sizes)}:
         own, others = names[was, now], sizes[was, now]
-        rows = ledger.claim(of_paths(own))
-        rows += ledger.claim(_of_types(was, now, others | _sizes_of_both(ledger, was, now)))
+        rows = ledger.claim_arguments(own)
+        retyped = [row for row in ledger.open if (row.is_old and row.dtype == was) or (row.is_new and row.dtype == now)]
+        on_both_sides = {row.size for row in retyped if row.is_old} & {row.size for row in retyped if row.is_new}
+        rows += claim(row for row in retyped if row.size in others | on_both_sides)
         if own:
             yield _named(ChangeCauseKind.DTYPE, own, pairs, rows, was, now)
         elif rows:  # there are none where another cause has claimed the arrays
@@ -187,28 +186,17 @@ def dtypes(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
             yield ChangeCause(ChangeCauseKind.DTYPE, (), total(rows), was, now, arrays, example=largest.path)
 
 
-def _retyped(ledger: Ledger) -> Iterator[tuple[str, str, tuple[int, ...]]]:
-    """Yield (type before, type after, dimensions) of paths whose arrays changed their type and nothing else."""
+def _retyped_sizes(ledger: Ledger) -> dict[tuple[str, str], set[tuple[int, ...]]]:
+    """Return, by types before and after, the dimensions of arrays that changed their type and nothing else."""
+    sizes = defaultdict[tuple[str, str], set[tuple[int, ...]]](set)
     old = defaultdict[tuple[str, str, tuple[int, ...]], set[str]](set)
     for row in ledger.open:
         if row.is_old:
-            old[row.template, row.role, size_of(row.shape)].add(dtype_of(row.shape))
+            old[row.template, row.role, row.size].add(row.dtype)
     for row in ledger.open:
-        for was in old.get((row.template, row.role, size_of(row.shape)), ()) if row.is_new else ():
-            yield was, dtype_of(row.shape), size_of(row.shape)
-
-
-def _sizes_of_both(ledger: Ledger, was: str, now: str) -> set[tuple[int, ...]]:
-    """Return the dimensions that both the removed arrays of type `was` and the new arrays of type `now` have."""
-    gone = {size_of(row.shape) for row in ledger.open if row.is_old and dtype_of(row.shape) == was}
-    return {size_of(row.shape) for row in ledger.open if row.is_new and dtype_of(row.shape) == now} & gone
-
-
-def _of_types(was: str, now: str, sizes: Collection[tuple[int, ...]]) -> Callable[[LedgerRow], bool]:
-    return lambda row: (
-        size_of(row.shape) in sizes
-        and ((row.is_old and dtype_of(row.shape) == was) or (row.is_new and dtype_of(row.shape) == now))
-    )
+        for was in old.get((row.template, row.role, row.size), ()) if row.is_new else ():
+            sizes[was, row.dtype].add(row.size)
+    return sizes
 
 
 def shapes(pairs: ArgumentPairs, ledger: Ledger, devices: tuple[int, int]) -> Iterator[ChangeCause]:
@@ -228,13 +216,13 @@ def shapes(pairs: ArgumentPairs, ledger: Ledger, devices: tuple[int, int]) -> It
         else:
             others.append(name)
     for (was, now), names in found.items():
-        rows = ledger.claim(of_paths(names))
-        rows += ledger.claim(rescaled_from(ledger, Fraction(now, was))) if was else []
+        rows = ledger.claim_arguments(names)
+        rows += claim(ledger.rescaled_by(Fraction(now, was))) if was else []
         places = {_changed_dimension(pairs[name]) for name in names}
         cause = _named(ChangeCauseKind.SHAPE, names, pairs, rows, str(was), str(now))
         yield replace(cause, dimension=places.pop() if len(places) == 1 else None)
     for name in others:
-        rows = ledger.claim(of_paths([name]))
+        rows = ledger.claim_arguments([name])
         yield _named(ChangeCauseKind.SHAPE, [name], pairs, rows, pairs[name].before.shape, pairs[name].after.shape)
 
 
@@ -255,11 +243,15 @@ def donations(pairs: ArgumentPairs, ledger: Ledger, grown: int) -> Iterator[Chan
         if abs(change) >= MOST:
             found[ChangeCauseKind.DONATED if change > 0 else ChangeCauseKind.NOT_DONATED].append(name)
     groups = [(kind, names) for kind, every in found.items() for names in _by_root(every)]
-    claimed = [ledger.claim(_results_of(names)) for _, names in groups]
+    claimed = []
+    for _, names in groups:
+        templates = set(map(template, names))
+        claimed.append(claim(row for row in ledger.open if row.template in templates and row.role == "output"))
     for (kind, names), rows in zip(groups, claimed, strict=True):
         # JAX gives donated memory to any result of the same shape, so another result may need memory of its own.
         sizes = {size_of(argument.shape) for name in names for argument in pairs[name]}
-        rows += ledger.claim(_results_of_sizes(sizes, kind is ChangeCauseKind.NOT_DONATED))
+        results = [row for row in ledger.open if row.role == "output" and row.size in sizes]
+        rows += claim(row for row in results if (row.bytes > 0) is (kind is ChangeCauseKind.NOT_DONATED))
         cause = _named(kind, names, pairs, rows)
         if not cause.bytes:  # each result is below the size that is listed
             size = sum(pairs[name].before.donated_bytes - pairs[name].after.donated_bytes for name in names)
@@ -296,26 +288,3 @@ def _named(
         example=arguments[0].path,
         role=arguments[0].role,
     )
-
-
-def _of_sizes(old: Collection[tuple[int, ...]], new: Collection[tuple[int, ...]]) -> Callable[[LedgerRow], bool]:
-    def is_one(row: LedgerRow) -> bool:
-        size = size_of(row.shape)
-        return row.role in COMPUTED_OR_OUTPUT and ((row.is_old and size in old) or (row.is_new and size in new))
-
-    return is_one
-
-
-def _results_of(names: Iterable[str]) -> Callable[[LedgerRow], bool]:
-    templates = set(map(template, names))
-    return lambda row: row.template in templates and row.role == "output"
-
-
-def _results_of_sizes(sizes: Collection[tuple[int, ...]], come: bool) -> Callable[[LedgerRow], bool]:
-    return lambda row: row.role == "output" and size_of(row.shape) in sizes and (row.bytes > 0) is come
-
-
-def _common_name(arguments: Sequence[ArgumentFacts]) -> str:
-    """Return the common part of the paths of arguments, without arguments below LEAST_NAMED."""
-    least = LEAST_NAMED * max(argument.bytes for argument in arguments)
-    return common_path([argument.path for argument in arguments if argument.bytes >= least])

@@ -1,9 +1,8 @@
 """The causes of the change between two recordings of one program, from the facts of each."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
-from functools import partial
 
 from tb_memplugin.analysis.compare.argument_causes import (
     ArgumentPairs,
@@ -16,11 +15,20 @@ from tb_memplugin.analysis.compare.argument_causes import (
     shardings,
 )
 from tb_memplugin.analysis.compare.facts import facts
-from tb_memplugin.analysis.compare.ledger import COMPUTED, COMPUTED_OR_OUTPUT, Ledger, LedgerRow, rescaled, total
+from tb_memplugin.analysis.compare.ledger import (
+    COMPUTED,
+    COMPUTED_OR_OUTPUT,
+    Ledger,
+    LedgerRow,
+    cause_of,
+    claim,
+    rescaled,
+    total,
+)
 from tb_memplugin.analysis.compare.stable_paths import dtype_of, size_of, template
 from tb_memplugin.analysis.ownership.by_model import NO_PATH
 from tb_memplugin.model.arrays import dimensions
-from tb_memplugin.model.changes import ArrayFacts, ChangeCause, ChangeCauseKind, Explanation, FusedFacts, MemoryFacts
+from tb_memplugin.model.changes import ArrayFacts, ChangeCause, ChangeCauseKind, Explanation, MemoryFacts
 from tb_memplugin.model.recording import Recording
 
 ACTIVATION = "activation"
@@ -37,14 +45,15 @@ def layers(pairs: ArgumentPairs, before: MemoryFacts, after: MemoryFacts, ledger
     for name, found in counts.items():
         (was, now), _ = found.most_common(1)[0]
         contents = {content for content, more in saved_more.items() if _is_multiple(more, now - was)}
-        rows = ledger.claim(partial(_of_layers, name=name, was=was, now=now))
-        rows += ledger.claim(partial(_is_activation, contents=contents, more=now > was))
+        rows = claim(row for row in ledger.open if _is_of_layers(row, name, now - was))
+        activations = [row for row in ledger.open if row.role == ACTIVATION and _content(row.shape) in contents]
+        rows += claim(row for row in activations if (row.arrays > 0) is (now > was))
         yield ChangeCause(ChangeCauseKind.LAYERS, (name,), total(rows), str(was), str(now))
 
 
-def _of_layers(row: LedgerRow, name: str, was: int, now: int) -> bool:
+def _is_of_layers(row: LedgerRow, name: str, layers: int) -> bool:
     """Return whether a row gained one or more arrays for each additional layer, or lost them for each removed layer."""
-    if not _is_multiple(row.arrays, now - was):
+    if not _is_multiple(row.arrays, layers):
         return False
     if template(name) in row.template:
         return True
@@ -94,10 +103,13 @@ def _claim_saved(ledger: Ledger, contents: Collection[ArrayContent], number: int
     activations are tried first, then rows of any computed role that only one side has: at the peak, the memory in which
     a scan saves activations may still contain its initial values.
     """
-    for wanted in (_may_be_activation, _is_of_one_side):
-        rows = [row for row in ledger.open if wanted(row) and _content(row.shape) in contents]
+    computed = [row for row in ledger.open if row.role in COMPUTED and _content(row.shape) in contents]
+    # A row that lacks a model path may be an activation: only the path could show it.
+    may_be_saved = [row for row in computed if row.role == ACTIVATION or row.template.startswith(NO_PATH)]
+    of_one_side = [row for row in computed if row.is_new or row.is_old]
+    for rows in (may_be_saved, of_one_side):
         if total(rows) * number > 0:
-            return ledger.claim(rows.__contains__)
+            return claim(rows)
     return []
 
 
@@ -138,11 +150,9 @@ def outputs(before: MemoryFacts, after: MemoryFacts, pairs: ArgumentPairs, ledge
         return
     arguments = {template(argument.path) for pair in pairs.values() for argument in pair}
     kind = ChangeCauseKind.OUTPUT_ADDED if grown > 0 else ChangeCauseKind.OUTPUT_REMOVED
-    rows = ledger.claim(lambda row: row.role == "output" and row.bytes * grown > 0 and row.template not in arguments)
-    if rows:
-        largest = max(rows, key=lambda row: abs(row.bytes))
-        arrays = sum(abs(row.arrays) for row in rows)
-        yield ChangeCause(kind, (), total(rows), arrays=arrays, shape=largest.shape, example=largest.path)
+    results = [row for row in ledger.open if row.role == "output" and row.template not in arguments]
+    if rows := claim(row for row in results if row.bytes * grown > 0):
+        yield cause_of(kind, rows)
 
 
 MIN_LENGTH = 128  # a choice: smaller scores are no cause of much memory, and equal dimensions are chance
@@ -168,13 +178,14 @@ def attention(before: MemoryFacts, after: MemoryFacts, ledger: Ledger) -> Iterat
 
 
 def _scores(ledger: Ledger, length: int, more: bool) -> Iterator[ChangeCause]:
-    if rows := ledger.claim(partial(_are_scores, length=length, more=more)):
-        arrays, whole = sum(abs(row.arrays) for row in rows), {size_of(row.shape) for row in rows}
-        rows += ledger.claim(partial(_is_chunk, length=length, more=more, whole=whole))
-        largest = max(rows, key=lambda row: abs(row.bytes))
+    computed = [row for row in ledger.open if row.role in (ACTIVATION, "temporary")]
+    new, old = [row for row in computed if row.is_new], [row for row in computed if row.is_old]
+    if stored := claim(row for row in (new if more else old) if length in _twice(row.shape)):
+        whole = {row.size for row in stored}
+        chunks = claim(row for row in (old if more else new) if _is_chunk(row, length, whole))
         was, now = ("", str(length)) if more else (str(length), "")
-        kind, example = ChangeCauseKind.ATTENTION, largest.path
-        yield ChangeCause(kind, (), total(rows), was, now, arrays, shape=largest.shape, example=example)
+        cause = cause_of(ChangeCauseKind.ATTENTION, [*stored, *chunks], (), was, now)
+        yield replace(cause, arrays=sum(abs(row.arrays) for row in stored))
 
 
 def _twice(shape: str) -> set[int]:
@@ -183,32 +194,11 @@ def _twice(shape: str) -> set[int]:
     return {size for size, count in sizes.items() if count == 2} if sizes.total() > 2 else set()
 
 
-def _are_scores(row: LedgerRow, length: int, more: bool) -> bool:
-    return (
-        row.role in (ACTIVATION, "temporary") and (row.is_new if more else row.is_old) and length in _twice(row.shape)
-    )
-
-
-def _is_chunk(row: LedgerRow, length: int, more: bool, whole: Collection[tuple[int, ...]]) -> bool:
-    """Return whether an array of the other side has the dimensions of scores, except for a part of one length."""
-    if row.role not in (ACTIVATION, "temporary") or not (row.is_old if more else row.is_new):
-        return False
-    sizes = Counter(size_of(row.shape))
+def _is_chunk(row: LedgerRow, length: int, whole: Collection[tuple[int, ...]]) -> bool:
+    """Return whether an array has the dimensions of scores, except for a part of one length."""
+    sizes = Counter(row.size)
     others = ((Counter(scores) - sizes, sizes - Counter(scores)) for scores in whole)
     return any(lost == Counter([length]) and came.total() == 1 and max(came) < length for lost, came in others)
-
-
-def _is_activation(row: LedgerRow, contents: Collection[ArrayContent], more: bool) -> bool:
-    return row.role == ACTIVATION and (row.arrays > 0) is more and _content(row.shape) in contents
-
-
-def _may_be_activation(row: LedgerRow) -> bool:
-    """Return whether a row is an activation, or lacks the model path that could show that it is one."""
-    return row.role == ACTIVATION or (row.role in COMPUTED and row.template.startswith(NO_PATH))
-
-
-def _is_of_one_side(row: LedgerRow) -> bool:
-    return row.role in COMPUTED and (row.is_new or row.is_old)
 
 
 def _content(shape: str) -> ArrayContent:
@@ -218,21 +208,14 @@ def _content(shape: str) -> ArrayContent:
 def fusions(before: MemoryFacts, after: MemoryFacts, ledger: Ledger) -> Iterator[ChangeCause]:
     """Yield a cause for each fusion whose operations are now stored in memory, and for each whose are no longer."""
     for kind, side in ((ChangeCauseKind.FUSION_SPLIT, before), (ChangeCauseKind.FUSED, after)):
-        inside = {(fused.path, fused.shape): fused for fused in side.fused}
-        groups = defaultdict[str, list[tuple[LedgerRow, FusedFacts]]](list)
+        fusion_of = {(fused.path, fused.shape): fused.fusion for fused in side.fused}
         split = kind is ChangeCauseKind.FUSION_SPLIT
-        for row in ledger.claim(partial(_was_inside, known=inside.keys(), split=split)):
-            fused = inside[row.template, row.shape]
-            groups[fused.fusion].append((row, fused))
-        for name, found in groups.items():
-            largest = max((row for row, _ in found), key=lambda row: abs(row.bytes))
-            arrays = sum(abs(row.arrays) for row, _ in found)
-            grown = total(row for row, _ in found)
-            yield ChangeCause(kind, (name,), grown, arrays=arrays, shape=largest.shape, example=largest.path)
-
-
-def _was_inside(row: LedgerRow, known: Collection[tuple[str, str]], split: bool) -> bool:
-    return (row.template, row.shape) in known and row.bytes != 0 and (row.is_new if split else row.is_old)
+        changed = [row for row in ledger.open if row.bytes and (row.is_new if split else row.is_old)]
+        groups = defaultdict[str, list[LedgerRow]](list)
+        for row in claim(row for row in changed if (row.template, row.shape) in fusion_of):
+            groups[fusion_of[row.template, row.shape]].append(row)
+        for name, rows in groups.items():
+            yield cause_of(kind, rows, (name,))
 
 
 # Causes below this share of the change of the peak are left out. The 32 changes of stored programs and of the demo have
@@ -277,12 +260,9 @@ def explain_change(before: MemoryFacts, after: MemoryFacts) -> Explanation:
     large = [cause for cause in found if abs(cause.bytes) > least or cause.kind in WITHOUT_BYTES]
     # After any change of the arguments, a compiler may choose another plan.
     found = large or [cause for cause in found if grown and cause.kind in OF_ARGUMENTS]
-    differences = ledger.differences()
-    rest = grown - _bytes(found)
-    unexplained = [difference for difference in differences if abs(difference.bytes) > least]
-    return Explanation(
-        tuple(sorted(found, key=lambda cause: -cause.bytes)[:MAX_CAUSES]), tuple(unexplained[:MAX_DIFFERENCES]), rest
-    )
+    unexplained = [difference for difference in ledger.differences() if abs(difference.bytes) > least]
+    causes = sorted(found, key=lambda cause: -cause.bytes)[:MAX_CAUSES]
+    return Explanation(tuple(causes), tuple(unexplained[:MAX_DIFFERENCES]), grown - total(found))
 
 
 def _causes(before: MemoryFacts, after: MemoryFacts, paired: PairedArguments, ledger: Ledger) -> Iterator[ChangeCause]:
@@ -297,18 +277,14 @@ def _causes(before: MemoryFacts, after: MemoryFacts, paired: PairedArguments, le
     yield from attention(before, after, ledger)
     scaled = list(rescaled(ledger))
     if resharded:  # where arguments are split otherwise, so is what the program computes
-        resharded[0] = replace(resharded[0], bytes=resharded[0].bytes + _bytes(scaled))
+        resharded[0] = replace(resharded[0], bytes=resharded[0].bytes + total(scaled))
     elif None not in (was := before.microbatches, now := after.microbatches) and was != now:
         arrays = sum(cause.arrays for cause in scaled)
-        scaled = [ChangeCause(ChangeCauseKind.MICROBATCHES, (), _bytes(scaled), str(was), str(now), arrays)]
+        scaled = [ChangeCause(ChangeCauseKind.MICROBATCHES, (), total(scaled), str(was), str(now), arrays)]
     yield from resharded or scaled
     yield from layers(pairs, before, after, ledger)
     yield from saved(before, after, ledger)
     yield from outputs(before, after, pairs, ledger)
-
-
-def _bytes(causes: Iterable[ChangeCause]) -> int:
-    return sum(cause.bytes for cause in causes)
 
 
 def _with_moved(causes: list[ChangeCause], ledger: Ledger, grown: int, least: int) -> list[ChangeCause]:
@@ -323,11 +299,11 @@ def _with_moved(causes: list[ChangeCause], ledger: Ledger, grown: int, least: in
     if any(not one.bytes and one.kind in ROOTS - {largest.kind} for one in causes):
         return causes  # what this other cause changed has other paths or shapes
     of_arguments = total(row for row in ledger.open if not ledger.is_computed(row))
-    moved = grown - of_arguments - _bytes(causes)
+    moved = grown - of_arguments - total(causes)
     direct, in_all = abs(largest.bytes), abs(largest.bytes + moved)
     if abs(moved) <= least or (largest.kind not in ROOTS and not direct / MOVED <= in_all <= direct * MOVED):
         return causes
-    ledger.claim(ledger.is_computed)
+    claim(row for row in ledger.open if ledger.is_computed(row))
     whole = replace(largest, bytes=largest.bytes + moved, moved_bytes=moved)
     return [whole if one is largest else one for one in causes]
 

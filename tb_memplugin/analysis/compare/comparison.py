@@ -172,8 +172,8 @@ def _steps(sides: _Sides, labels: Text) -> list[Step]:
 def _labels(sides: _Sides, matching: LineMatching, by: CompareBy) -> Text:
     """Return the label of each row of both sides."""
     if by is CompareBy.MODEL:
-        a, b = map(_layers, sides)
-        return Text.of([*a.names, *b.names]).take(np.r_[a.code, b.code + len(a.names)])
+        (code_a, names_a), (code_b, names_b) = map(_layers, sides)
+        return Text.of([*names_a, *names_b]).take(np.r_[code_a, code_b + len(names_a)])
     if by is CompareBy.SOURCE:
         return _named(np.r_[matching.line[0], matching.line[1]], [*matching.names, classification.NO_LINE])
     names = [role.label for role in Role]
@@ -187,13 +187,8 @@ def _named(code: npt.NDArray[np.integer], names: list[str]) -> Text:
     return Text.of(names).take(np.where(code >= 0, code, len(names) - 1))
 
 
-class _Layers(NamedTuple):
-    code: I64  # per row: index into `names`
-    names: list[str]
-
-
-def _layers(side: _Side) -> _Layers:
-    """Return the layer of each row: its path up to the first name with a number, at most two names."""
+def _layers(side: _Side) -> tuple[I64, list[str]]:
+    """Return the layer of each row, its path up to the first name with a number, at most two names: codes and texts."""
     forest = classification.forest(side.recording, classification.Classification.MODEL)
     names: list[str] = []
     complete: list[bool] = []
@@ -206,4 +201,4 @@ def _layers(side: _Side) -> _Layers:
             names.append(f"{names[parent]} / {label}" if parent >= 0 else label)
             complete.append(parent >= 0 and (bool(NUMBER.search(label)) or " / " in names[parent]))
     leaf = forest.leaf[side.rows].astype(np.int64)
-    return _Layers(np.where(leaf >= 0, leaf, len(names)), [*names, NO_PATH])
+    return np.where(leaf >= 0, leaf, len(names)), [*names, NO_PATH]

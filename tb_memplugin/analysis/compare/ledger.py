@@ -1,7 +1,7 @@
 """The differences between the arrays of two peaks. Each is claimed by one cause at most, so that causes add up."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -22,6 +22,14 @@ class LedgerRow(Difference):
     claimed: bool = False
 
     @property
+    def size(self) -> tuple[int, ...]:
+        return size_of(self.shape)
+
+    @property
+    def dtype(self) -> str:
+        return dtype_of(self.shape)
+
+    @property
     def arrays(self) -> int:
         return self.arrays_after - self.arrays_before
 
@@ -40,14 +48,13 @@ class Ledger:
     In recordings that are no programs, they also have one function, because their paths are only names.
     """
 
-    def __init__(self, before: MemoryFacts, after: MemoryFacts, renamed: Mapping[str, str] | None = None) -> None:
+    def __init__(self, before: MemoryFacts, after: MemoryFacts, renamed: Mapping[str, str]) -> None:
         """Make rows of the arrays at both peaks. `renamed`: the path after of each argument, by its path before."""
         self._by_function = not after.kind.has_program
-        self._renamed = renamed or {}
         self._arguments = {template(argument.path) for side in (before, after) for argument in side.arguments}
         self._rows: dict[tuple[str, str, str, str], LedgerRow] = {}
         for array in before.arrays:
-            row = self._row(array, self._renamed.get(array.path, array.path))
+            row = self._row(array, renamed.get(array.path, array.path))
             row.arrays_before += array.arrays
             row.bytes_before += array.bytes
         for array in after.arrays:
@@ -71,12 +78,17 @@ class Ledger:
         """Return whether the program computes these arrays, and they are no results."""
         return row.role != "output" and row.template not in self._arguments
 
-    def claim(self, wanted: Callable[[LedgerRow], object]) -> list[LedgerRow]:
-        """Return the open rows that `wanted` accepts, which belong to the caller's cause from now on."""
-        found = [row for row in self.open if wanted(row)]
-        for row in found:
-            row.claimed = True
-        return found
+    def claim_arguments(self, paths: Iterable[str]) -> list[LedgerRow]:
+        """Claim the rows of arguments with these paths, and of the results that return them updated."""
+        templates = set(map(template, paths))
+        return claim(row for row in self.open if row.template in templates and row.role in ROW_OF_ARGUMENT)
+
+    def rescaled_by(self, factor: Fraction) -> list[LedgerRow]:
+        """Return the open rows of one side that differ from rows of the other by a factor in their dimensions."""
+        gone, come = {row.shape for row in self.open if row.is_old}, {row.shape for row in self.open if row.is_new}
+        pairs = [(a, b) for a in gone for b in come if _is_rescaled(a, b, factor)]
+        old, new = {a for a, _ in pairs}, {b for _, b in pairs}
+        return [row for row in self.open if (row.is_old and row.shape in old) or (row.is_new and row.shape in new)]
 
     def renamed(self) -> set[tuple[str, str]]:
         """Return the roles and shapes that lost as many arrays as they gained, whose arrays were only renamed."""
@@ -94,15 +106,27 @@ class Ledger:
         return sorted(rows, key=lambda row: (-abs(row.bytes), row.template, row.function, row.role, row.shape))
 
 
-def total(rows: Iterable[LedgerRow]) -> int:
-    """Return the bytes by which these rows grew."""
-    return sum(row.bytes for row in rows)
+def total(found: Iterable[LedgerRow | ChangeCause]) -> int:
+    """Return the bytes by which these rows grew, or that these causes add."""
+    return sum(one.bytes for one in found)
 
 
-def of_paths(paths: Iterable[str]) -> Callable[[LedgerRow], bool]:
-    """Return a test for rows of arguments with these paths, and of the results that return them updated."""
-    templates = set(map(template, paths))
-    return lambda row: row.template in templates and row.role in ROW_OF_ARGUMENT
+def claim(rows: Iterable[LedgerRow]) -> list[LedgerRow]:
+    """Return those of the rows that have no cause yet; they belong to the caller's cause from now on."""
+    found = []
+    for row in rows:
+        if not row.claimed:
+            row.claimed = True
+            found.append(row)
+    return found
+
+
+def cause_of(
+    kind: ChangeCauseKind, rows: Sequence[LedgerRow], names: tuple[str, ...] = (), before: str = "", after: str = ""
+) -> ChangeCause:
+    """Return the cause that has claimed these rows, with the largest of them as its example."""
+    largest, arrays = max(rows, key=lambda row: abs(row.bytes)), sum(abs(row.arrays) for row in rows)
+    return ChangeCause(kind, names, total(rows), before, after, arrays, shape=largest.shape, example=largest.path)
 
 
 # Arrays of different paths may be one array before and after if they have at least this many dimensions. Arrays of two
@@ -131,7 +155,7 @@ def rescaled(ledger: Ledger) -> Iterator[ChangeCause]:
             old, new = max(
                 pairs, key=lambda pair: (not pair[1].path.startswith(NO_PATH), pair[1].bytes - pair[0].bytes)
             )
-            rows = ledger.claim(rescaled_from(ledger, factor))
+            rows = claim(ledger.rescaled_by(factor))
             arrays = sum(row.arrays_after for row in rows)
             yield ChangeCause(
                 ChangeCauseKind.SHAPE, (), total(rows), old.shape, new.shape, arrays, shape=new.shape, example=new.path
@@ -144,16 +168,8 @@ def _alike(old: LedgerRow, new: LedgerRow) -> bool:
     They are if they have equal paths. Compilers name the stacks of a scan after any of its operations, so rows with
     different paths may be, too, if they have equally many arrays of MIN_DIMENSIONS or more.
     """
-    same = old.arrays_before == new.arrays_after and len(size_of(old.shape)) >= MIN_DIMENSIONS
+    same = old.arrays_before == new.arrays_after and len(old.size) >= MIN_DIMENSIONS
     return old.role == new.role and (old.template == new.template or same)
-
-
-def rescaled_from(ledger: Ledger, factor: Fraction) -> Callable[[LedgerRow], bool]:
-    """Return a test for rows of one side that differ from rows of the other by a factor in their dimensions."""
-    gone, come = {row.shape for row in ledger.open if row.is_old}, {row.shape for row in ledger.open if row.is_new}
-    pairs = [(a, b) for a in gone for b in come if _is_rescaled(a, b, factor)]
-    old, new = {a for a, _ in pairs}, {b for _, b in pairs}
-    return lambda row: (row.is_old and row.shape in old) or (row.is_new and row.shape in new)
 
 
 def _is_rescaled(old: str, new: str, factor: Fraction) -> bool:

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
+from tb_memplugin.analysis.dataflow.graph import DataflowGraph, dataflow_graph, row_of_value
 from tb_memplugin.analysis.dataflow.input_output_pairs import updated_arguments
 from tb_memplugin.analysis.ownership.by_model import COPIES, NO_PATH, PYTREE, copy_scopes
-from tb_memplugin.analysis.ownership.forest import DIGITS, Forest, ForestBuilder, merge_layers
+from tb_memplugin.analysis.ownership.forest import DIGITS, ForestBuilder, merge_layers
 from tb_memplugin.analysis.ownership.model_paths import OF_JAX, argument_path, op_paths
 from tb_memplugin.analysis.ownership.source_lines import base_name, of_rows, user_frames
 from tb_memplugin.model.arrays import I32, I64, Mask, dimensions
@@ -94,23 +94,9 @@ class RowPaths(NamedTuple):
 def row_paths(recording: Recording) -> RowPaths:
     """Return the path of each row; repeated layers are merged."""
     builder = ForestBuilder()
-    leaf = (_program_rows if dataflow_graph(recording) is not None else _other_rows)(recording, builder)
-    return _numbered(merge_layers(builder, leaf))
-
-
-def functions(recording: Recording) -> Text:
-    """Return the innermost function of the user's code of each row, without the line; empty where it is unknown."""
-    function = recording.stacks.function
-    codes = of_rows(function.codes, of_rows(user_frames(recording), recording.allocations.stack))
-    return map_texts(Text(codes, function.strings), _last_name)
-
-
-def _last_name(function: str) -> str:
-    """Return `layer` of `loss.<locals>.layer`."""
-    return function.rpartition(".")[2].strip("<>")
-
-
-def _numbered(forest: Forest) -> RowPaths:
+    graph = dataflow_graph(recording)
+    leaf = _other_rows(recording, builder) if graph is None else _program_rows(recording, graph, builder)
+    forest = merge_layers(builder, leaf)
     labels, parents, merged = forest.label.tolist(), forest.parent.tolist(), forest.merged.tolist()
     paths, roots, layers = list[str](), list[str](), list[int]()
     for node, parent in enumerate(parents):  # parents come first
@@ -122,10 +108,18 @@ def _numbered(forest: Forest) -> RowPaths:
     return RowPaths(forest.leaf.astype(np.int64), paths, roots, layers)
 
 
-def _program_rows(recording: Recording, builder: ForestBuilder) -> I32:
-    rows, text = recording.allocations, _texts(recording)
-    argument = _argument_of_rows(recording)
-    kind = np.where(argument >= 0, np.where(_is_argument(recording), 0, 1), 2)
+def functions(recording: Recording) -> Text:
+    """Return the innermost function of the user's code of each row, without the line; empty where it is unknown."""
+    function = recording.stacks.function
+    codes = of_rows(function.codes, of_rows(user_frames(recording), recording.allocations.stack))
+    # The last name only: `layer` of `loss.<locals>.layer`.
+    return map_texts(Text(codes, function.strings), lambda name: name.rpartition(".")[2].strip("<>"))
+
+
+def _program_rows(recording: Recording, graph: DataflowGraph, builder: ForestBuilder) -> I32:
+    rows, text = recording.allocations, _texts(recording, graph)
+    argument = _argument_of_rows(recording, graph)
+    kind = np.where(argument >= 0, np.where(graph.is_argument, 0, 1), 2)
     named = np.unique(text.codes[text.nonempty])
     operations = op_paths(text.strings[code].partition(COMBINED)[0] for code in named.tolist())
     parsed = dict(zip(named.tolist(), operations, strict=True))
@@ -147,23 +141,13 @@ def _program_rows(recording: Recording, builder: ForestBuilder) -> I32:
     return builder.rows([kind, own, text.codes, bare], path)
 
 
-def _texts(recording: Recording) -> Text:
+def _texts(recording: Recording, graph: DataflowGraph) -> Text:
     """Return the operation's name of each row: of a fusion's result, else of the instruction or the value it copies."""
-    program, graph, scope = recording.program, dataflow_graph(recording), copy_scopes(recording)
-    if graph is None or program is None or program.value is None:
-        return scope
-    inside = graph.values.op_name
-    own = Text(np.where(program.value >= 0, inside.codes[program.value], -1).astype(np.int32), inside.strings)
+    scope, inside = copy_scopes(recording), graph.values.op_name
+    own = Text(np.where(graph.value >= 0, inside.codes[graph.value], -1).astype(np.int32), inside.strings)
     outside = np.where(scope.nonempty, scope.codes + len(inside.strings), -1)
     codes = np.where(own.nonempty, own.codes, outside)
     return Text(codes.astype(np.int32), Strings.joined(inside.strings, scope.strings))
-
-
-def _is_argument(recording: Recording) -> Mask:
-    graph, program = dataflow_graph(recording), recording.program
-    assert graph is not None and program is not None and program.value is not None
-    found: Mask = (program.value >= 0) & (graph.values.argument[program.value] >= 0)
-    return found
 
 
 def _result_rows(recording: Recording) -> Mask:
@@ -172,7 +156,7 @@ def _result_rows(recording: Recording) -> Mask:
     return found
 
 
-def _argument_of_rows(recording: Recording) -> I64:
+def _argument_of_rows(recording: Recording, graph: DataflowGraph) -> I64:
     """Return the row of each row's argument: itself, or the argument whose update is a result in the row's memory."""
     rows, pairs, row_of = recording.allocations, updated_arguments(recording), row_of_value(recording)
     found = np.full(len(rows), -1, dtype=np.int64)
@@ -185,7 +169,7 @@ def _argument_of_rows(recording: Recording) -> I64:
     of_region[several] = -1
     in_result = _result_rows(recording)
     found[in_result] = of_region[rows.region[in_result]]
-    own = np.flatnonzero(_is_argument(recording))
+    own = np.flatnonzero(graph.is_argument)
     found[own] = own
     return found
 

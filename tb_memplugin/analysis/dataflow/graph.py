@@ -52,6 +52,11 @@ class DataflowGraph:
     def nodes(self) -> int:
         return len(self.values) + self.length
 
+    @cached_property
+    def is_argument(self) -> Mask:
+        """A mask of the rows of `allocations` that are arguments, which are live from the start."""
+        return (self.value >= 0) & (self.values.argument[self.value] >= 0)
+
     def at(self, positions: I32) -> I32:
         """Return the nodes of the instructions at these positions."""
         return (positions + len(self.values)).astype(np.int32)

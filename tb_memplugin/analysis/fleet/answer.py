@@ -21,7 +21,6 @@ from tb_memplugin.model.lazy import cached_property
 
 COMMON_SHARE = 0.5  # a program of more than this share of the hosts, the majority, is the usual one
 MAX_DIFFERENCES = 2
-NO_PROGRAM: tuple[ProgramUse | None, str] = None, ""
 
 
 class FleetProgram(NamedTuple):
@@ -50,38 +49,6 @@ class OtherProgram(NamedTuple):
         return sorted(far, key=lambda found: (-abs(found[1]), found[0]))[:MAX_DIFFERENCES] if self.use else []
 
 
-def fleet_programs(fleet: Fleet) -> list[FleetProgram]:
-    """Return the distinct programs, those on the most hosts first, then the largest."""
-    uses: dict[str, tuple[ProgramUse, str]] = {}
-    hosts: dict[str, dict[str, None]] = {}
-    for file in fleet.files:
-        for use in file.programs:
-            uses.setdefault(use.fingerprint, (use, use.recording_id(file)))
-            hosts.setdefault(use.fingerprint, {})[file.host] = None
-    found = [FleetProgram(use, list(hosts[fingerprint]), first) for fingerprint, (use, first) in uses.items()]
-    return sorted(found, key=lambda program: (-len(program.hosts), -program.use.peak_bytes, program.use.module))
-
-
-def other_programs(fleet: Fleet, programs: Sequence[FleetProgram]) -> list[OtherProgram]:
-    """Return the hosts that lack a program that most hosts with programs have, in order of hosts and modules.
-
-    Hosts may have further programs of their own: the first host of a job often computes more.
-    """
-    by_host: dict[str, dict[str, tuple[ProgramUse, str]]] = {}
-    for file in fleet.files:
-        for use in file.programs:
-            by_host.setdefault(file.host, {})[use.fingerprint] = use, use.recording_id(file)
-    common = {program.use.fingerprint: program for program in programs if is_usual(program, len(by_host))}
-    found = []
-    for host, uses in by_host.items():
-        lacking = {common[fingerprint].use.module: common[fingerprint] for fingerprint in common.keys() - uses.keys()}
-        for module, usual in sorted(lacking.items()):
-            own = [each for each in uses.values() if each[0].module == module and each[0].fingerprint not in common]
-            other, recording = max(own, key=lambda each: each[0].peak_bytes) if own else NO_PROGRAM
-            found.append(OtherProgram(host, module, other, recording, usual))
-    return found
-
-
 def is_usual(program: FleetProgram, hosts: int) -> bool:
     """Return whether most of the hosts that have programs have this one. `hosts`: their number."""
     return hosts > 1 and len(program.hosts) > COMMON_SHARE * hosts
@@ -98,22 +65,6 @@ class FleetLeak(NamedTuple):
     fastest: Device
 
 
-def fleet_leaks(fleet: Fleet) -> list[FleetLeak]:
-    """Return the sites that leak: those on the fewest hosts first, then the fastest."""
-    groups: dict[str, list[Device]] = {}
-    for device in fleet.devices:
-        if device.summary.growth:
-            groups.setdefault(comparable(device.summary.growth), []).append(device)
-    found = [_leak(site, devices) for site, devices in groups.items()]
-    return sorted(found, key=lambda leak: (len(leak.hosts), -leak.bytes))
-
-
-def _leak(site: str, devices: Sequence[Device]) -> FleetLeak:
-    fastest = max(devices, key=lambda device: device.summary.growth_bytes)
-    hosts = list(dict.fromkeys(device.host for device in devices))
-    return FleetLeak(site, fastest.summary.growth_bytes, fastest.summary.growth_unit, hosts, devices, fastest)
-
-
 @dataclass(frozen=True)
 class FleetAnswer:
     """The findings about a fleet, computed on access."""
@@ -127,15 +78,50 @@ class FleetAnswer:
 
     @cached_property
     def leaks(self) -> list[FleetLeak]:
-        return fleet_leaks(self.fleet)
+        """Return the sites that leak: those on the fewest hosts first, then the fastest."""
+        groups: dict[str, list[Device]] = {}
+        for device in self.fleet.devices:
+            if device.summary.growth:
+                groups.setdefault(comparable(device.summary.growth), []).append(device)
+        found = []
+        for site, devices in groups.items():
+            fastest = max(devices, key=lambda device: device.summary.growth_bytes)
+            hosts = list(dict.fromkeys(device.host for device in devices))
+            grown, unit = fastest.summary.growth_bytes, fastest.summary.growth_unit
+            found.append(FleetLeak(site, grown, unit, hosts, devices, fastest))
+        return sorted(found, key=lambda leak: (len(leak.hosts), -leak.bytes))
 
     @cached_property
     def programs(self) -> list[FleetProgram]:
-        return fleet_programs(self.fleet)
+        """Return the distinct programs, those on the most hosts first, then the largest."""
+        uses: dict[str, tuple[ProgramUse, str]] = {}
+        hosts: dict[str, dict[str, None]] = {}
+        for file in self.fleet.files:
+            for use in file.programs:
+                uses.setdefault(use.fingerprint, (use, use.recording_id(file)))
+                hosts.setdefault(use.fingerprint, {})[file.host] = None
+        found = [FleetProgram(use, list(hosts[fingerprint]), first) for fingerprint, (use, first) in uses.items()]
+        return sorted(found, key=lambda program: (-len(program.hosts), -program.use.peak_bytes, program.use.module))
 
     @cached_property
     def other_programs(self) -> list[OtherProgram]:
-        return other_programs(self.fleet, self.programs)
+        """Return the hosts that lack a program that most hosts with programs have, in order of hosts and modules.
+
+        Hosts may have further programs of their own: the first host of a job often computes more.
+        """
+        by_host: dict[str, dict[str, tuple[ProgramUse, str]]] = {}
+        for file in self.fleet.files:
+            for use in file.programs:
+                by_host.setdefault(file.host, {})[use.fingerprint] = use, use.recording_id(file)
+        common = {program.use.fingerprint: program for program in self.programs if is_usual(program, len(by_host))}
+        found = []
+        for host, uses in by_host.items():
+            lacking = {common[missing].use.module: common[missing] for missing in common.keys() - uses.keys()}
+            for module, usual in sorted(lacking.items()):
+                own = [each for each in uses.values() if each[0].module == module and each[0].fingerprint not in common]
+                other, recording = max(own, key=lambda each: each[0].peak_bytes, default=(None, ""))
+                found.append(OtherProgram(host, module, other, recording, usual))
+        return found
 
     @property
     def problems(self) -> Sequence[FileSummary]:

@@ -181,23 +181,17 @@ def largest_sites(recording: Recording) -> tuple[tuple[Site, ...], int]:
     columns = recording.allocations
     early = (columns.start[rows] < 0) & (recording.axis is Axis.TIME)
     sums = {BEFORE: int(columns.charge[rows[early]].sum()), UNEXPLAINED: unexplained_bytes(recording, position)}
-    rest = _add_named(recording, rows[~early], sums)
-    found = sorted((Site(text, size) for text, size in sums.items() if size > 0), key=lambda site: -site.bytes)
-    return tuple(found[:MAX_SITES]), rest + sum(site.bytes for site in found[MAX_SITES:])
-
-
-def _add_named(recording: Recording, rows: I64, sums: dict[str, int]) -> int:
-    """Add the bytes of the first rows, the largest, to `sums` by site. Return the bytes of the other rows."""
-    group, groups = group_by_site(recording.allocations, rows, sized=False)
-    if not len(rows):
-        return 0
-    size = np.bincount(group, recording.allocations.charge[rows], groups).astype(np.int64)
+    named = rows[~early]
+    group, groups = group_by_site(columns, named, sized=False)
     _, first = np.unique(group, return_index=True)
+    size = np.bincount(group, columns.charge[named], groups).astype(np.int64)[: len(first)]
     largest = np.argsort(-size, kind="stable")
     for number in largest[:MAX_GROUPS].tolist():
-        name = site_name(recording, int(rows[first[number]]))
+        name = site_name(recording, int(named[first[number]]))
         sums[name] = sums.get(name, 0) + int(size[number])
-    return int(size[largest[MAX_GROUPS:]].sum())
+    rest = int(size[largest[MAX_GROUPS:]].sum())
+    found = sorted((Site(text, size) for text, size in sums.items() if size > 0), key=lambda site: -site.bytes)
+    return tuple(found[:MAX_SITES]), rest + sum(site.bytes for site in found[MAX_SITES:])
 
 
 def site_name(recording: Recording, row: int) -> str:

@@ -116,7 +116,7 @@ def _by_size(graph: DataflowGraph, known: KnownArguments, role: U8) -> None:
     products, argument = graph.values.products, known.argument
     if (role == Role.INPUT).any() or not (role == Role.PARAMETER).any():
         return
-    owner = _contributors(graph, argument, role, graph.nodes)
+    owner = _contributors(graph, argument, role)
     sides = [_side_owners(graph, owner, side) for side in (0, 1)]
     found = [(products.position[i], i, side) for side in (0, 1) for i in np.flatnonzero(
         (sides[side] == SEVERAL) & (sides[1 - side] == NOTHING)
@@ -133,10 +133,11 @@ def _by_size(graph: DataflowGraph, known: KnownArguments, role: U8) -> None:
 def _decide_by_products(graph: DataflowGraph, argument: I32, role: U8) -> None:
     """Set the role of each unknown argument by the first product that decides it."""
     products, data = graph.values.products, graph.nodes
-    owner = _contributors(graph, argument, role, data)
+    owner = _contributors(graph, argument, role)
     sides = [_side_owners(graph, owner, side) for side in (0, 1)]
     from_parameters = graph.forward.reach(argument[role == Role.PARAMETER])[: len(graph.values)]
-    with_parameters = [_side_mask(graph, from_parameters, side) for side in (0, 1)]
+    of_parameters = from_parameters[products.value]
+    with_parameters = [marked(len(products), products.product[of_parameters & (products.side == i)]) for i in (0, 1)]
     votes: list[tuple[I32, I32, U8]] = []  # argument, position, role
     for side in (0, 1):
         own, other = sides[side], sides[1 - side]
@@ -160,7 +161,7 @@ def _decide_by_products(graph: DataflowGraph, argument: I32, role: U8) -> None:
 def _find_data_in_gradients(graph: DataflowGraph, argument: I32, role: U8, step: TrainingStep) -> None:
     """Set the role of unknown arguments that are multiplied into a gradient, as x in a weight's gradient `x.T @ d`."""
     values, products = graph.values, graph.values.products
-    owner = _contributors(graph, argument, role, graph.nodes)
+    owner = _contributors(graph, argument, role)
     gradients = marked(graph.length, values.producer[step.gradient & (values.producer >= 0)])
     gradients[values.use[step.update_reads]] = True
     data = np.zeros(graph.nodes + 1, dtype=bool)
@@ -170,13 +171,13 @@ def _find_data_in_gradients(graph: DataflowGraph, argument: I32, role: U8, step:
     role[data[argument] & (role == Role.UNKNOWN)] = Role.INPUT
 
 
-def _contributors(graph: DataflowGraph, argument: I32, role: U8, data: int) -> I32:
-    """Return the unknown argument from which each node is computed, beside parameters; `data` for data; or SEVERAL."""
+def _contributors(graph: DataflowGraph, argument: I32, role: U8) -> I32:
+    """Return the unknown argument that each node is computed from, beside parameters; graph.nodes: data; or SEVERAL."""
     values = graph.values
     owner = np.full(graph.nodes, NOTHING, dtype=np.int32)
     unknown = argument[role == Role.UNKNOWN]
     owner[unknown] = unknown
-    owner[argument[(role != Role.UNKNOWN) & (role != Role.PARAMETER)]] = data
+    owner[argument[(role != Role.UNKNOWN) & (role != Role.PARAMETER)]] = graph.nodes
     counts = np.ones(graph.nodes, dtype=np.uint8)
     counts[: len(values)] = values.elements > 1
     source, target = graph.edges
@@ -196,9 +197,3 @@ def _side_owners(graph: DataflowGraph, owner: I32, side: int) -> I32:
     np.minimum.at(lowest, product[counted], contributor[counted])
     np.maximum.at(highest, product[counted], contributor[counted])
     return np.select([lowest == np.iinfo(np.int32).max, lowest == highest], [NOTHING, lowest], SEVERAL).astype(np.int32)
-
-
-def _side_mask(graph: DataflowGraph, values: Mask, side: int) -> Mask:
-    """Mark the products with one of these values on this side."""
-    products = graph.values.products
-    return marked(len(products), products.product[(products.side == side) & values[products.value]])

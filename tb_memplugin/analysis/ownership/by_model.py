@@ -89,7 +89,12 @@ def _program_nodes(recording: Recording, builder: ForestBuilder) -> I32:
             return (kind, *op_path(text).parts)
         if not text:
             return (NO_PATH, rows.op[row] or UNNAMED)
-        return _path_in_pass(ops[text], trained) if text in ops else (COPIES, *argument_path(text))
+        if text not in ops:
+            return (COPIES, *argument_path(text))
+        op = ops[text]
+        # Names without a pass are forward; in a training step they are the update.
+        training_pass = op.training_pass if trained or op.training_pass is not Pass.OTHER else Pass.FORWARD
+        return (training_pass.value, *op.parts)
 
     bare = ~scope.nonempty
     return builder.rows([group.codes, scope.codes, np.where(bare, rows.op.codes, -1)], path)
@@ -135,9 +140,3 @@ def _runtime_paths(names: list[str]) -> dict[str, OpPath]:
 
 def _distinct_texts(column: Text) -> list[str]:
     return [text for text in column.strings.texts(column.used) if text]
-
-
-def _path_in_pass(op: OpPath, trained: bool) -> tuple[str, ...]:
-    """Return an operation's pass and path. Names without a pass are forward; in a training step they are the update."""
-    training_pass = op.training_pass if trained or op.training_pass is not Pass.OTHER else Pass.FORWARD
-    return (training_pass.value, *op.parts)

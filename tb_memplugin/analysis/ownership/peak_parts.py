@@ -52,14 +52,13 @@ def peak_parts(recording: Recording) -> tuple[PeakPart, ...]:
     for row, number, size in zip(*columns, strict=True):
         role = Role(number)
         sizes[role, places.of(row, role) if size >= MIN_SHARE * top.bytes / 8 else ""] += size
-    found = [PeakPart(_name(role, place), size) for (role, place), size in sizes.items()]
+    found = []
+    for (role, place), size in sizes.items():
+        words = WORDS.get(role, role.label)
+        between = " " if role in ARGUMENTS else " of "
+        found.append(PeakPart(f"{words}{between}{place}" if place else words, size))
     largest = sorted(found, key=lambda part: -part.bytes)[:MAX_PARTS]
     return tuple(part for part in largest if part.bytes >= MIN_SHARE * top.bytes)
-
-
-def _name(role: Role, place: str) -> str:
-    words = WORDS.get(role, role.label)
-    return (f"{words} {place}" if role in ARGUMENTS else f"{words} of {place}") if place else words
 
 
 class _Places:
@@ -72,7 +71,11 @@ class _Places:
         self._frame = user_frames(recording)
         scope = recording.allocations.op_name
         paths = op_paths(scope.strings.texts(scope.used))
-        self._repeated = _repeated([part for path in paths for part in path.parts[:-1]])
+        labels = defaultdict[str, set[str]](set)
+        for part in chain.from_iterable(path.parts[:-1] for path in paths):
+            if DIGITS.search(part) and SCOPE.fullmatch(part):
+                labels[DIGITS.sub("*", part)].add(part)
+        self._repeated = {name for name, found in labels.items() if len(found) > 1}  # layers, with * for their numbers
         self._graph = dataflow_graph(recording)
         self._shared = _shared_memory(self._graph) if self._graph is not None else {}
 
@@ -89,7 +92,8 @@ class _Places:
         sharing = list(self._sharing(row))
         for scope, stack in sharing:
             if scope.endswith(STACKED) and IN_SCAN.search(scope):
-                yield self._of_scan(scope, stack)
+                function = self._of_scope(scope) or self._function(stack)
+                yield f"the scan in {function}" if function else ""
         for scope, stack in (own, *sharing):
             yield self._of_scope(scope) or self._function(stack)
             yield from self._scopes(scope)
@@ -105,16 +109,15 @@ class _Places:
             self._known[scope] = next(chain(layers, named), "")
         return self._known[scope]
 
-    def _of_scan(self, scope: str, stack: int) -> str:
-        function = self._of_scope(scope) or self._function(stack)
-        return f"the scan in {function}" if function else ""
-
     def _scopes(self, scope: str) -> Iterator[str]:
         yield from (part for part in op_path(scope).parts[:-1] if SCOPE.fullmatch(part) and part not in OF_JAX)
 
     def _function(self, stack: int) -> str:
+        """Return the user's function, without `<lambda>` and `<locals>`: from the first `<` to the last `>`."""
         frame = int(self._frame[stack]) if 0 <= stack < len(self._frame) else -1
-        return _without_brackets(self._recording.stacks.function[frame].rpartition(".")[2]) if frame >= 0 else ""
+        function = self._recording.stacks.function[frame].rpartition(".")[2] if frame >= 0 else ""
+        start, end = function.find("<"), function.rfind(">")
+        return function[:start] + function[end + 1 :] if 0 <= start < end else function
 
     def _sharing(self, row: int) -> Iterator[tuple[str, int]]:
         """Yield scope and stack of the operations whose values share the row's memory, as in a loop."""
@@ -133,15 +136,6 @@ class _Places:
             todo += more
 
 
-def _repeated(parts: list[str]) -> set[str]:
-    """Return the names of layers, with * for their numbers."""
-    labels = defaultdict[str, set[str]](set)
-    for part in parts:
-        if DIGITS.search(part) and SCOPE.fullmatch(part):
-            labels[DIGITS.sub("*", part)].add(part)
-    return {name for name, found in labels.items() if len(found) > 1}
-
-
 def _shared_memory(graph: DataflowGraph) -> dict[int, list[int]]:
     """Return the values that share memory with each value: carries of loops, and updates in place."""
     found = defaultdict[int, list[int]](list)
@@ -149,9 +143,3 @@ def _shared_memory(graph: DataflowGraph) -> dict[int, list[int]]:
         found[a].append(b)
         found[b].append(a)
     return found
-
-
-def _without_brackets(function: str) -> str:
-    """Remove `<lambda>` and `<locals>`: from the first `<` to the last `>`."""
-    start, end = function.find("<"), function.rfind(">")
-    return function[:start] + function[end + 1 :] if 0 <= start < end else function

@@ -22,7 +22,6 @@ from tb_memplugin.model.arrays import I32, U8, Mask, dimensions, largest_per, ma
 from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.text import Text
 
 NARROW = {"s8", "u8", "s4", "u4", "s2", "u2"}  # integer types of quantized weights, and of images
 FORWARD, BACKWARD, UPDATE = TrainingPhase.FORWARD, TrainingPhase.BACKWARD, TrainingPhase.UPDATE
@@ -39,7 +38,9 @@ def roles_of_arguments(recording: Recording, graph: DataflowGraph, step: Trainin
     else:
         role[pairs.argument[~kept]] = _roles_of_updated_arguments(graph, step)[~kept]
     is_kept = np.isin(arguments, pairs.argument[kept])
-    indices = (values.floating[arguments] == 0) & ~_may_be_quantized(recording, arguments) & ~is_kept
+    row = row_of_value(recording)[arguments]
+    quantized = np.append(recording.allocations.dtype.isin(NARROW), False)[row]  # maybe; the last: in another memory
+    indices = (values.floating[arguments] == 0) & ~quantized & ~is_kept
     role[arguments[indices & (role[arguments] == Role.UNKNOWN)]] = Role.INPUT
     known = KnownArguments(arguments, role[arguments], recording)
     decided = decide_roles(graph, known, step)
@@ -74,12 +75,6 @@ def _decide_by_shapes(recording: Recording, graph: DataflowGraph, arguments: I32
     is_open = role == Role.UNKNOWN
     role[is_open & ((first >= last) | np.isin(batch, sizes))] = Role.INPUT
     role[(role == Role.UNKNOWN) & broadcast & (role == Role.INPUT).any()] = Role.PARAMETER
-
-
-def _may_be_quantized(recording: Recording, arguments: I32) -> Mask:
-    """Mark the arguments that are integers of at most 8 bits, and not known to be anything else."""
-    row = row_of_value(recording)[arguments]
-    return np.append(recording.allocations.dtype.isin(NARROW), False)[row]  # the last: in another memory
 
 
 def _roles_of_updated_arguments(graph: DataflowGraph, step: TrainingStep) -> U8:
@@ -135,8 +130,7 @@ def roles(recording: Recording) -> U8:
         return recorded
     region = recording.allocations.region
     argument_role = np.full(len(recording.regions), Role.UNKNOWN, dtype=np.uint8)
-    is_argument = (graph.value >= 0) & (graph.values.argument[graph.value] >= 0)
-    argument_role[region[is_argument]] = rows[is_argument]
+    argument_role[region[graph.is_argument]] = rows[graph.is_argument]
     kind = recording.regions.kind[region]
     return np.select(
         [kind == RegionKind.TEMPORARY, (kind & RegionKind.PARAMETER) != 0], [rows, argument_role[region]], recorded
@@ -152,11 +146,11 @@ def value_roles(recording: Recording) -> U8:
     graph = dataflow_graph(recording)
     if graph is None:
         return recorded_roles(recording)
-    of_value = _roles_of_values(recording, graph, graph.program.op)
+    of_value = _roles_of_values(recording, graph)
     return np.where(graph.value >= 0, of_value[graph.value], Role.UNKNOWN).astype(np.uint8)
 
 
-def _roles_of_values(recording: Recording, graph: DataflowGraph, op: Text) -> U8:
+def _roles_of_values(recording: Recording, graph: DataflowGraph) -> U8:
     """Return the Role of each value, except results and constants, whose role follows from their memory."""
     values, step = graph.values, training_step(recording)
     role = np.full(len(values), Role.TEMPORARY, dtype=np.uint8)
@@ -166,13 +160,13 @@ def _roles_of_values(recording: Recording, graph: DataflowGraph, op: Text) -> U8
     if step is None:
         role[np.isin(owning_argument(graph, around_loops=True)[: len(values)], parameters)] = Role.PARAMETER
     else:
-        _mark_roles_by_pass(graph, op, step, parameters, role)
+        _mark_roles_by_pass(graph, step, parameters, role)
     # A loop's carry of a returned argument has the argument's role.
     pairs, memory = input_output_pairs(recording) if step is None else step.pairs, _shared_memory(values)
     for returned_role in (Role.PARAMETER, Role.OPTIMIZER_STATE, Role.STATE):
         if pairs.argument.size:
             role[memory.reach(pairs.argument[role[pairs.argument] == returned_role])] = returned_role
-    late = np.isin(_making_pass(values, op, step), (BACKWARD, UPDATE)) if step else np.zeros(len(values), dtype=bool)
+    late = np.isin(_making_pass(graph, step), (BACKWARD, UPDATE)) if step else np.zeros(len(values), dtype=bool)
     _mark_copies(values, late, role)
     return role
 
@@ -192,10 +186,10 @@ def _mark_copies(values: DataflowValues, late: Mask, role: U8) -> None:
     role[later.reach(np.flatnonzero(role == Role.ACTIVATION))] = Role.ACTIVATION
 
 
-def _mark_roles_by_pass(graph: DataflowGraph, op: Text, step: TrainingStep, parameters: I32, role: U8) -> None:
+def _mark_roles_by_pass(graph: DataflowGraph, step: TrainingStep, parameters: I32, role: U8) -> None:
     """Set the roles of activations, gradients, and values computed from one of the parameters alone."""
     values, n = graph.values, len(graph.values)
-    producer_pass = _making_pass(values, op, step)
+    producer_pass = _making_pass(graph, step)
     handed_on = CsrGraph.of(values.loop_carried[1], values.loop_carried[0], n)
     computed = graph.forward.reach(np.flatnonzero(values.argument >= 0))[:n] & (values.argument < 0)
     activation = handed_on.reach(values.used_value[_read_for_gradients(graph, step)])
@@ -222,10 +216,10 @@ def _read_for_gradients(graph: DataflowGraph, step: TrainingStep) -> Mask:
     return found & ~step.update_reads
 
 
-def _making_pass(values: DataflowValues, op: Text, step: TrainingStep) -> U8:
+def _making_pass(graph: DataflowGraph, step: TrainingStep) -> U8:
     """Return the pass that computes each value."""
-    n = len(values)
-    makes = op.where(lambda name: name not in PASS_THROUGH)
+    values, n = graph.values, len(graph.values)
+    makes = graph.program.op.where(lambda name: name not in PASS_THROUGH)
     by_instruction = (values.producer >= 0) & makes[values.producer]
     by_instruction[values.bundled[1]] = False
     return np.where(by_instruction, step.phase[n + np.maximum(values.producer, 0)], step.phase[:n]).astype(np.uint8)

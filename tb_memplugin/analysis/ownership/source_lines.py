@@ -6,7 +6,6 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.roles import roles
@@ -56,16 +55,13 @@ class Frame(NamedTuple):
 
 def callers_first(stacks: Stacks, leaves: Iterable[int]) -> Iterator[Frame]:
     """Yield every frame of the stacks with these leaves once, callers first. Cycles in corrupt files are cut."""
-    files = stacks.file.strings
-    of_file = [_owner(files[code]) for code in range(len(files))] + [FrameOwner.FRAMEWORK]
+    of_file = [*map(_owner, stacks.file.strings), FrameOwner.FRAMEWORK]
     parents, codes = stacks.parent.tolist(), stacks.file.codes.tolist()
     framework: dict[int, bool] = {}
     for leaf in leaves:
-        chain, next_frame = list[int](), int(leaf)
-        pending = set[int]()
-        while 0 <= next_frame < len(parents) and next_frame not in framework and next_frame not in pending:
-            chain.append(next_frame)
-            pending.add(next_frame)
+        chain, next_frame = dict[int, None](), int(leaf)  # in order
+        while 0 <= next_frame < len(parents) and next_frame not in framework and next_frame not in chain:
+            chain[next_frame] = None
             next_frame = parents[next_frame]
         caller = next_frame if next_frame in framework else -1
         for frame in reversed(chain):
@@ -76,15 +72,15 @@ def callers_first(stacks: Stacks, leaves: Iterable[int]) -> Iterator[Frame]:
             caller = frame
 
 
-def framework_frames(stacks: Stacks) -> npt.NDArray[np.bool_]:
+def framework_frames(stacks: Stacks) -> Mask:
     """Mark the frameworks' frames, for all frames at once; callers_first gives the same answer."""
     owner = stacks.file.map(_owner, FrameOwner.FRAMEWORK, np.uint8)
     decides = nearest_frames(stacks, owner != FrameOwner.CALLER)
-    found: npt.NDArray[np.bool_] = np.r_[owner == FrameOwner.FRAMEWORK, False][decides]
+    found: Mask = np.r_[owner == FrameOwner.FRAMEWORK, False][decides]
     return found
 
 
-def nearest_frames(stacks: Stacks, wanted: npt.NDArray[np.bool_]) -> I32:
+def nearest_frames(stacks: Stacks, wanted: Mask) -> I32:
     """Return per frame the innermost wanted frame among itself and its callers, -1 for none.
 
     Pointer doubling looks twice as far up each round. Cycles in corrupt files are cut.

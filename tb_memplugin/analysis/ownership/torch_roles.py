@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -107,8 +107,7 @@ CLEARING = "zero_grad"  # defined in an optimizer's file, but not part of a step
 PARAMETER_FUNCTIONS = {"_apply", "__new__", "_no_grad_normal_", "_no_grad_uniform_", "kaiming_uniform_"}
 
 
-@dataclass(frozen=True, eq=False)
-class _StackOrigins:
+class _StackOrigins(NamedTuple):
     """The kinds of code on stacks, one entry for each frame and its callers, or for each row's stack."""
 
     known: Mask
@@ -120,12 +119,11 @@ class _StackOrigins:
 
     def take(self, leaf: I32) -> _StackOrigins:
         """Return the entry of each leaf; the last entry is for no stack, -1."""
-        masks = (self.known, self.optimizer, self.backward, self.module, self.workspace, self.clearing)
-        return _StackOrigins(*(mask[leaf] for mask in masks))
+        return _StackOrigins(*(mask[leaf] for mask in self))
 
     def in_backward(self, rows: Mask) -> _StackOrigins:
         """Add rows to those of the backward pass."""
-        return replace(self, known=self.known | rows, backward=self.backward | rows)
+        return self._replace(known=self.known | rows, backward=self.backward | rows)
 
 
 def torch_roles(recording: Recording) -> U8:
@@ -183,17 +181,12 @@ def _origins(recording: Recording) -> tuple[_StackOrigins, _StackOrigins]:
     freed = np.full_like(rows.stack, -1) if free_stack is None else free_stack
     origins = _stack_origins(recording)
     made, freed_by = origins.take(rows.stack), origins.take(freed)
-    if not _has_python_stacks_alone(recording.stacks, origins):
+    if not origins.backward.any() or (recording.stacks.file.codes < 0).any():  # not of Python alone
         return made, freed_by
     return (
         made.in_backward((rows.stack < 0) & (rows.start >= 0)),
         freed_by.in_backward((freed < 0) & (rows.end < recording.length)),
     )
-
-
-def _has_python_stacks_alone(stacks: Stacks, origins: _StackOrigins) -> bool:
-    """Return whether each frame has a source file, where a backward pass was started."""
-    return bool(origins.backward.any()) and bool((stacks.file.codes >= 0).all())
 
 
 @memoize

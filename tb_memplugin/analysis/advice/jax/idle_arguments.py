@@ -97,11 +97,11 @@ def separate_reads(passes: ProgramPasses) -> tuple[I64, I64]:
     Compilers add operations that no user's code contains: unnamed ones, which only move a value, and ones with the name
     of a matrix product or a convolution, which prepare its operand.
     """
-    values, at, program = passes.values, np.arange(passes.length), passes.program
+    values, program = passes.values, passes.program
     entry = program.computation.isin({program.entry_computation})
     value, position = values.used_value, values.use
-    is_code = (passes.named_by == at) & ~passes.does(*PRODUCTS) & entry
-    moves = passes.named_by != at
+    is_code = passes.is_named & ~passes.does(*PRODUCTS) & entry
+    moves = ~passes.is_named
     origin = np.where(values.argument >= 0, np.arange(len(values.argument)), -1)
     for _ in range(MAX_MOVES):
         source, moved = np.full(passes.length + 1, -1), moves[position] & (origin[value] >= 0)

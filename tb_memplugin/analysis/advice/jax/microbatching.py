@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,33 +54,35 @@ from tb_memplugin.sizes import agree, bytes_text, counted
 # Times the weights' bytes that each further part reads and writes, at most: weights and their casts in both passes, its
 # gradients and their sums; and what the sums take once.
 MOVED_BY_PART, MOVED = 10, 3
-# Numbers of parts, in words. Two save most of what more save, so only a program that does not fit is split into more.
-PARTS = {2: "two", 4: "four", 8: "eight", 16: "sixteen"}
+# Numbers of parts, and one part, in words. Two save most of what more save, so only what does not fit gets more.
+PARTS = {2: ("two", "half"), 4: ("four", "a fourth"), 8: ("eight", "an eighth"), 16: ("sixteen", "a sixteenth")}
 # The stored program for H100 that was compiled again saved 0.875 of what is expected. The six for TPU saved their
 # lower bounds.
 HOLDS_ON_GPU = 0.85
-FRACTION = {2: "half", 4: "a fourth", 8: "an eighth", 16: "a sixteenth"}
 
 
-def microbatch_saving(
-    recording: Recording,
-    values: BatchValues,
-    copies: Sequence[I64],
-    delayed: tuple[int, int] | None,
-    batch: int,
-    parts: int = 2,
-) -> Saving | None:
+class BatchParts(NamedTuple):
+    """A batch in parts, each of which gets a pass of its own, in a loop."""
+
+    values: BatchValues
+    copies: Sequence[I64]  # sizes of copies that are made before the loop: those that are certain, and possible ones
+    delayed: tuple[int, int] | None  # the share of the whole batch's memory that delayed gradients may need
+    batch: int
+    parts: int
+
+
+def _saving(recording: Recording, split: BatchParts) -> Saving | None:
     """Return the saving of a pass over each part of the batch.
 
     What the compiler computes again to fit the whole batch, it keeps as far as a part of the batch then fits.
     """
-    own = lifetimes(recording).take(values.scaled)
+    own = lifetimes(recording).take(split.values.scaled)
     holds = HOLDS_ON_GPU if recording.backend is Backend.GPU else 1
-    repeating = saving(recording, *_changes(recording, values, own, copies, delayed, batch, parts), holds=holds)
+    repeating = saving(recording, *_changes(recording, split, own), holds=holds)
     kept = keep_instead(recording, own)
     if len(kept.row) == len(own.row) or repeating is None:
         return repeating
-    changes, limit = _changes(recording, values, kept, copies, delayed, batch, parts), memory_limit(recording)
+    changes, limit = _changes(recording, split, kept), memory_limit(recording)
     excess = repeating.before - limit
     if repeating.at_least < excess:  # it does not fit yet
         return repeating
@@ -90,28 +93,21 @@ def microbatch_saving(
     return found and replace(found, if_repeated=repeating.at_least, repeating=repeating.replay)
 
 
-def _changes(
-    recording: Recording,
-    values: BatchValues,
-    whole: RowLifetimes,
-    copies: Sequence[I64],
-    delayed: tuple[int, int] | None,
-    batch: int,
-    parts: int,
-) -> list[Change]:
+def _changes(recording: Recording, split: BatchParts, whole: RowLifetimes) -> list[Change]:
     """Return the change by a pass over each part of the batch, between which the sum of gradients stays.
 
     The first change is the expected one. Each gradient is added to the sum once it is computed, or waits for the end as
     it does now: the compiler decides.
     A loop over layers collects the gradients of all layers before they are added. What is computed from weights alone,
-    such as casts, is computed before the loop, as are `copies`: those that are certain, and others that are possible.
+    such as casts, is computed before the loop, as are copies.
     `whole` is what a part of the batch needs a part of.
     """
+    values, copies, delayed, batch, parts = split
     table, own = recording.allocations, lifetimes(recording)
     size = table.size[whole.row]
     shapes, of_row = np.unique(table.shape.codes[whole.row], return_inverse=True)
     share = [share_of_batch(table.shape.strings[code] if code >= 0 else "", batch, parts) for code in shapes.tolist()]
-    part = whole._replace(bytes=(size * np.array(share)[of_row]).astype(np.int64) if len(size) else size)
+    part = whole._replace(bytes=(size * np.array(share)[of_row]).astype(np.int64))
     waiting, stacked = own.take(values.gradients), own.take(values.stacked)
     at_once = own.take(np.setdiff1d(values.gradients, values.stacked))
     computed = at_once._replace(end=np.minimum(at_once.end, at_once.start + 1))
@@ -125,8 +121,7 @@ def _changes(
     cases = [(part, added, placed), (part, waiting, placed), (part, added, all_copies)]
     if delayed is not None:
         cases.append((whole._replace(bytes=size * 2 * delayed[0] // (delayed[1] * parts)), added, placed))
-    trained = len(values.trained)
-    total = new_memory(np.full(trained, -1), np.full(trained, values.end), table.size[values.trained])
+    total = _before_loop(table.size[values.trained], values.end)
     if recording.backend is not Backend.TPU:  # GPUs keep the sum of gradients in idle memory of results
         total = place_in_outputs(recording, total)
     changes = []
@@ -137,6 +132,7 @@ def _changes(
 
 
 def _before_loop(sizes: I64, end: int) -> Change:
+    """Return the change by allocations from the beginning of the program to the end of the loop."""
     return new_memory(np.full(len(sizes), -1), np.full(len(sizes), end), sizes)
 
 
@@ -166,7 +162,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     Programs that accumulate gradients already get none.
     """
     passes, graph, step = program_passes(recording), dataflow_graph(recording), training_step(recording)
-    if passes is None or graph is None or step is None or accumulates_gradients(recording, graph, step):
+    if passes is None or graph is None or step is None or accumulates_gradients(graph, step):
         return
     given = np.flatnonzero(passes.is_argument & (roles(recording) == Role.INPUT))
     rows, inputs = used_inputs(graph, step, given)
@@ -186,7 +182,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     for parts in PARTS if len(values.scaled) else ():
         if batch.size % parts or batch.size // parts < least:
             break
-        saved = microbatch_saving(recording, values, further, share, batch.size, parts)
+        saved = _saving(recording, BatchParts(values, further, share, batch.size, parts))
         if saved is not None and (found is None or saved.room > found[1].room):
             found = parts, saved
         if found is None or fits_after(recording, found[1].room) is not False:
@@ -205,16 +201,16 @@ def _convolves(passes: ProgramPasses) -> bool:
 
 
 def _advice(recording: Recording, batch: Batch, values: BatchValues, parts: int, saved: Saving) -> Advice:
-    table, scaled = recording.allocations, values.scaled
+    table, scaled, (number, fraction) = recording.allocations, values.scaled, PARTS[parts]
     size, total = int(table.size[scaled].sum()), int(table.size[values.trained].sum())
     on_device = f", {batch.size // parts} on each device" if batch.devices > 1 else ""
     part_of = f", {batch.size} on each device" if batch.devices > 1 else ""
     return Advice(
         kind=AdviceKind.MICROBATCHING,
-        title=f"Use {PARTS[parts]} microbatches of {batch.whole // parts}{on_device}",
+        title=f"Use {number} microbatches of {batch.whole // parts}{on_device}",
         sentence=f"{counted(len(scaled), 'tensor')} of the forward and backward passes "
         f"{agree(len(scaled), 'scales', 'scale')} with the batch of {batch.whole}{part_of}. Computing "
-        f"{FRACTION[parts]} of the batch at a time {saved.effect}; this includes {bytes_text(total)} to accumulate "
+        f"{fraction} of the batch at a time {saved.effect}; this includes {bytes_text(total)} to accumulate "
         "gradients. The loss must be a mean over examples. More parts save more.",
         change=CODE.format(split=_split(batch, parts), parts=parts, reason=INTERLEAVED if batch.devices > 1 else ""),
         rows=sort_by_size(recording, scaled),

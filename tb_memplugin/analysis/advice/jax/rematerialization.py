@@ -29,7 +29,7 @@ from tb_memplugin.analysis.advice.support.layer_code import (
     leaves_below,
     one_after_another,
 )
-from tb_memplugin.analysis.advice.support.passes import PRODUCTS, Layers, ProgramPasses, program_passes
+from tb_memplugin.analysis.advice.support.passes import PRODUCTS, Layers, ProgramPasses, largest_made, program_passes
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.source_lines import frame_text, framework_frames
 from tb_memplugin.analysis.replay.program_graph import ProgramGraph, program_graph
@@ -43,7 +43,7 @@ from tb_memplugin.analysis.replay.what_if import (
     replace_lifetimes,
 )
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.model.arrays import F64, I32, I64, Mask, largest_per, marked, smallest_per
+from tb_memplugin.model.arrays import F64, I32, I64, Mask, marked, smallest_per
 from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.row_groups import group_rows
@@ -61,7 +61,7 @@ def repeated_layers(recording: Recording, passes: ProgramPasses) -> Layers | Non
     backward = passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
     if not backward.any():
         return None
-    named = passes.named_by == np.arange(passes.length)
+    named = passes.is_named
     forward = np.flatnonzero(passes.within(Pass.FORWARD) & named)
     if not len(forward):
         return None
@@ -73,8 +73,8 @@ def repeated_layers(recording: Recording, passes: ProgramPasses) -> Layers | Non
     turns = _turns(count, kept[forward])
     later = np.flatnonzero(backward & named)
     often_later = stack[later[_sources(passes, stack, later)[1] >= max(turns - 1, 2)]]
-    weight, made = _reads_weight(passes)[forward], _largest_made(passes)[forward]
-    is_product = passes.does(*PRODUCTS)[forward]
+    weight, is_product = _reads_weight(passes)[forward], passes.does(*PRODUCTS)[forward]
+    made = largest_made(passes.values, passes.values.elements, passes.length)[forward]
     operations = Operations(stack[forward], count, kept[forward], weight, is_product, made)
     site = call_site(stacks, operations, turns, often_later) if turns else None
     if site is None or framework_frames(stacks)[site.frames].all():
@@ -121,12 +121,6 @@ def _reads_weight(passes: ProgramPasses) -> Mask:
         passes.named_by[producer]
     ]
     return marked(passes.length, values.use[of_argument & (values.floating[reader] != 0)])
-
-
-def _largest_made(passes: ProgramPasses) -> I64:
-    """Return the number of elements of the largest value that each position computes."""
-    producer, known = passes.values.producer, passes.values.producer >= 0
-    return largest_per(producer[known], passes.values.elements[known], passes.length)
 
 
 def _number_turns(key: I64, count: I64, turns: int, reverse: bool) -> I32:

@@ -5,7 +5,7 @@ long they stay: at least for each use, at most from the first to the last. Split
 advised: compiled programs then keep copies of the parameters, and some need more memory than before.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,6 @@ from tb_memplugin.analysis.advice.support.arguments import argument_parts, argum
 from tb_memplugin.analysis.dataflow.graph import DataflowGraph, copies, dataflow_graph, row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import with_updated
 from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, training_step
-from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.replay.what_if import Change, always, combine, new_memory, resize_rows
 from tb_memplugin.model.arrays import I64, Mask, dimensions
@@ -39,17 +38,16 @@ class Shardable(NamedTuple):
         return -(-size // self.axis.size)
 
 
-@memoize
-def shardable(recording: Recording) -> list[Shardable]:
-    """Return the arguments that each mesh axis can split, the axes that split the program's inputs first."""
+def _shardable(recording: Recording, wanted: Sequence[Role]) -> list[Shardable]:
+    """Return the arguments with one of these roles that each mesh axis can split, axes that split inputs first."""
     graph = dataflow_graph(recording)
     shardings = graph.program.shardings if graph is not None else None
     if graph is None or shardings is None:
         return []
     leaf_of_row = _leaves(recording, graph, shardings)
     by_axis: dict[MeshAxis, list[tuple[int, int]]] = {}
-    for row in np.flatnonzero(leaf_of_row >= 0).tolist():
-        for axis in free_axes(shardings, int(leaf_of_row[row])):
+    for row in np.flatnonzero((leaf_of_row >= 0) & np.isin(roles(recording), wanted)).tolist():
+        for axis in _free_axes(shardings, int(leaf_of_row[row])):
             if (dimension := _dimension_to_split(recording.allocations.shape[row], axis.size)) is not None:
                 by_axis.setdefault(axis, []).append((row, dimension))
     splits = _axes_of_inputs(recording, shardings, leaf_of_row)
@@ -57,7 +55,7 @@ def shardable(recording: Recording) -> list[Shardable]:
     return [Shardable(axis, *np.array(found, dtype=np.int64).T) for axis, found in ordered]
 
 
-def free_axes(shardings: ArgumentShardings, leaf: int) -> tuple[MeshAxis, ...]:
+def _free_axes(shardings: ArgumentShardings, leaf: int) -> tuple[MeshAxis, ...]:
     """Return the mesh axes along which devices have equal parts of a leaf, so that they could split it."""
     if (code := int(shardings.code[leaf])) >= 0:
         return shardings.named[code].free_axes
@@ -89,13 +87,6 @@ def _dimension_to_split(shape: str, parts: int) -> int | None:
     return max((d for d, size in enumerate(sizes) if size and size % parts == 0), key=lambda d: sizes[d], default=None)
 
 
-def each_axis(recording: Recording, *wanted: Role) -> Iterator[Shardable]:
-    """Yield the rows with one of these roles that each axis can split; axes without such rows are left out."""
-    for found in shardable(recording):
-        if (keep := np.isin(roles(recording)[found.rows], wanted)).any():
-            yield found._replace(rows=found.rows[keep], dimension=found.dimension[keep])
-
-
 CODE = """\
 def shard(x):  # split the largest dimension that is whole and that the axis divides
     mesh, spec = x.sharding.mesh, [*x.sharding.spec, *[None] * x.ndim][: x.ndim]
@@ -119,18 +110,16 @@ def advise(recording: Recording) -> Iterator[Advice]:
     is_training = training_step(recording) is not None
     wanted = (Role.PARAMETER, Role.OPTIMIZER_STATE) if is_training else (Role.PARAMETER,)
     size = recording.allocations.size
-    found = list(each_axis(recording, *wanted))
-    best = max(found, key=lambda on: int(size[on.rows].sum()), default=None)
+    best = max(_shardable(recording, wanted), key=lambda on: int(size[on.rows].sum()), default=None)
     if best is not None and (piece := _advise_axis(recording, best)):
         yield piece
 
 
 def _advise_axis(recording: Recording, split: Shardable) -> Advice | None:
-    saved = _saving(recording, split)
-    if saved is None or not _names(recording, split.rows):
+    saved, names = _saving(recording, split), _names(recording, split.rows)
+    if saved is None or not names:
         return None
-    table, (axis, devices) = recording.allocations, split.axis
-    size, names = int(table.size[split.rows].sum()), _names(recording, split.rows)
+    (axis, devices), size = split.axis, int(recording.allocations.size[split.rows].sum())
     of_axis = f"the mesh axis '{axis}'" if axis else f"{devices:,} devices"
     gathered = bool((roles(recording)[split.rows] == Role.PARAMETER).any())
     ordered = sort_by_size(recording, split.rows)
@@ -200,8 +189,7 @@ def _saving(recording: Recording, split: Shardable) -> Saving | None:
 def _copies(recording: Recording, rows: I64) -> I64:
     """Return the copies of these rows, such as those in the layout of the gradients."""
     graph, row, table = dataflow_graph(recording), row_of_value(recording), recording.allocations
-    if graph is None:
-        return np.empty(0, dtype=np.int64)
+    assert graph is not None
     source, target = (row[values] for values in copies(graph.values))
     is_copy = np.isin(source, rows) & (target >= 0) & (table.size[source] == table.size[target])
     return np.unique(target[is_copy]).astype(np.int64)
@@ -226,12 +214,10 @@ def _change(rows: list[tuple[int, int, int]]) -> Change:
 
 def _passes_that_gather(recording: Recording) -> Mask:
     """Mark the positions that need whole parameters: the forward and backward passes. Updates need only parts."""
-    step, graph = training_step(recording), dataflow_graph(recording)
-    if step is None or graph is None:
+    step = training_step(recording)
+    if step is None:
         return np.ones(recording.length, dtype=bool)
-    phase = step.phase[graph.at(np.arange(recording.length, dtype=np.int32))]
-    found: Mask = (phase == TrainingPhase.FORWARD) | (phase == TrainingPhase.BACKWARD)
-    return found
+    return np.isin(step.phase[-recording.length :], (TrainingPhase.FORWARD, TrainingPhase.BACKWARD))
 
 
 def _gradients(recording: Recording, split: Shardable) -> I64:

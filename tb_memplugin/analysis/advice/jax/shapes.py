@@ -110,12 +110,12 @@ def advise_gathered(recording: Recording) -> Iterator[Advice]:
     A TPU gathers and scatters whole rows. Where each column is on its own, its values lie side by side.
     """
     table, graph = recording.allocations, dataflow_graph(recording)
-    if graph is None or recording.program is None:
+    if graph is None:
         return
     padding = table.size - table.requested
     columns = np.array([_columns(shape) for shape in table.shape.strings], np.int64)[table.shape.codes]
-    padded = (columns > 0) & (table.shape.codes >= 0) & (padding >= MIN_PADDED * table.size) & (graph.value >= 0)
-    padded[padded] = graph.values.argument[graph.value[padded]] < 0
+    padded = (columns > 0) & (table.shape.codes >= 0) & (padding >= MIN_PADDED * table.size)
+    padded &= (graph.value >= 0) & ~graph.is_argument
     live = sort_by_size(
         recording, np.flatnonzero(padded & marked(len(table), live_rows(recording, peak(recording).position)))
     )
@@ -135,11 +135,10 @@ def _columns(shape: str) -> int:
 
 def _operations(recording: Recording, graph: DataflowGraph, row: int) -> Iterator[str]:
     """Yield the op_names of the instructions that make a row's value and that read it."""
-    assert recording.program is not None
     yield recording.allocations.op_name[row]
     value, values = int(graph.value[row]), graph.values
     for position in values.use[values.use_begin[value] : values.use_begin[value + 1]].tolist():
-        yield recording.program.op_name[position]
+        yield graph.program.op_name[position]
 
 
 def _gathered_piece(recording: Recording, live: I64, columns: int, verb: str, saved: Saving) -> Advice:
@@ -222,7 +221,8 @@ def advise_oversized(recording: Recording) -> Iterator[Advice]:
         return
     if 2 * size <= whole:
         return
-    if _is_argument(recording, largest) and 2 * size <= max(recording.capacity or 0, LARGEST_DEVICE):
+    graph = dataflow_graph(recording)
+    if graph is not None and graph.is_argument[largest] and 2 * size <= max(recording.capacity or 0, LARGEST_DEVICE):
         return
     rows = _computed_together(recording, largest)
     saved = saving(recording, resize_rows(recording, rows, table.size[rows] // PARTS))
@@ -249,12 +249,6 @@ def code_in_parts(recording: Recording) -> str:
         f"left of the tensor, such as its {what}. Before that, look for a leftover jax.debug.print, for an array that "
         "is not sharded and should be, and for a broadcast before a reduction"
     )
-
-
-def _is_argument(recording: Recording, row: int) -> bool:
-    graph = dataflow_graph(recording)
-    value = int(graph.value[row]) if graph is not None else -1
-    return graph is not None and value >= 0 and bool(graph.values.argument[value] >= 0)
 
 
 def _computed_together(recording: Recording, row: int) -> I64:

@@ -39,21 +39,19 @@ def advise_outputs(recording: Recording) -> Iterator[Advice]:
         return
     results = _result_rows(recording, passes)
     copied = _argument_copies(recording, passes, results)
-    if piece := _advise_copies(recording, copied):
-        yield piece
-    if piece := advise_class_scores(recording, passes, results[~np.isin(results, copied)]):
-        yield piece
+    pieces = [
+        _advise_copies(recording, copied),
+        advise_class_scores(recording, passes, results[~np.isin(results, copied)]),
+    ]
     rest: I64 = results[~np.isin(results, np.r_[copied, row_of_value(recording)[input_output_pairs(recording).value]])]
     backward = passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
-    if not backward.any():
-        return
-    made, is_copy = passes.made[rest], recording.allocations.op.isin({"copy"})[rest]
-    # A copy of an activation at the end of the program has its name, and seems rematerialized after the backward pass.
-    forward = passes.within(Pass.FORWARD)[made] | passes.within(Pass.REMATERIALIZED)[made] & is_copy
-    if piece := _advise_gradients(recording, passes, rest[_is_gradient(recording, passes, rest)]):
-        yield piece
-    if piece := _advise_activations(recording, passes, rest[forward]):
-        yield piece
+    if backward.any():
+        made, is_copy = passes.made[rest], recording.allocations.op.isin({"copy"})[rest]
+        # A copy of an activation at the program's end has its name, and seems rematerialized after the backward pass.
+        forward = passes.within(Pass.FORWARD)[made] | passes.within(Pass.REMATERIALIZED)[made] & is_copy
+        pieces.append(_advise_gradients(recording, passes, rest[_is_gradient(recording, passes, rest)]))
+        pieces.append(_advise_activations(recording, passes, rest[forward]))
+    yield from filter(None, pieces)
 
 
 def _result_rows(recording: Recording, passes: ProgramPasses) -> I64:
@@ -66,12 +64,9 @@ def _result_rows(recording: Recording, passes: ProgramPasses) -> I64:
 
 def _argument_copies(recording: Recording, passes: ProgramPasses, results: I64) -> I64:
     """Return the results that are copies of an argument."""
-    table = recording.allocations
-    begin, read_at = uses(recording)
-    arguments = np.flatnonzero(passes.is_argument)
-    reads = [read_at[begin[row] : begin[row + 1]] for row in arguments.tolist()]
-    argument_uses = np.concatenate([np.empty(0, dtype=np.int64), *reads])
-    return results[table.op.isin({"copy"})[results] & np.isin(passes.made[results], argument_uses)]
+    row, read_at = passes.uses
+    is_copy = recording.allocations.op.isin({"copy"})[results]
+    return results[is_copy & np.isin(passes.made[results], read_at[passes.is_argument[row]])]
 
 
 def _advise_copies(recording: Recording, rows: I64) -> Advice | None:

@@ -80,12 +80,12 @@ def _whole(recording: Recording, graph: DataflowGraph, rows: I64, batch: Batch) 
 
 def _split_columns(recording: Recording, graph: DataflowGraph) -> set[int]:
     """Return the extents that devices have of split dimensions of weights: a product's result has some of them."""
-    shardings, found = graph.program.shardings, set[int]()
-    leaf = np.where(graph.value >= 0, graph.values.argument[graph.value], -1)
-    weights = np.flatnonzero((leaf >= 0) & (roles(recording) == Role.PARAMETER)) if shardings is not None else ()
-    for row in weights:
-        sizes = dimensions(recording.allocations.shape[int(row)])
-        found.update(n for d, n in enumerate(sizes) if shardings and shardings.parts_of(int(leaf[row]), d) > 1)
+    shardings, found, shape = graph.program.shardings, set[int](), recording.allocations.shape
+    if shardings is None:
+        return found
+    for row in np.flatnonzero(graph.is_argument & (roles(recording) == Role.PARAMETER)).tolist():
+        leaf = int(graph.values.argument[graph.value[row]])
+        found.update(n for d, n in enumerate(dimensions(shape[row])) if shardings.parts_of(leaf, d) > 1)
     return found
 
 

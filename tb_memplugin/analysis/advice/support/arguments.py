@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -24,18 +23,16 @@ SMALL_SHARE = 100
 PIECE = re.compile(r"""\[(?:'[^']*'|"[^"]*"|[^\[\]]*)\]|\.?[^.\[\]]+""")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Argument:
-    """An argument: its name, its number among the arguments that the program kept, and the rows of its arrays."""
+class Argument(NamedTuple):
+    """An argument or a part of it: its name, and the rows of its arrays."""
 
     name: str
-    number: int
     rows: I64
 
 
 @memoize
 def arguments(recording: Recording) -> list[Argument]:
-    """Return the arguments in order. JAX drops unused arguments, so only the others are numbered."""
+    """Return the arguments in order, without unused ones, which JAX drops."""
     graph = dataflow_graph(recording)
     if graph is None:
         return []
@@ -45,30 +42,23 @@ def arguments(recording: Recording) -> list[Argument]:
     members: dict[str, list[int]] = {}
     for at in row[row >= 0].tolist():
         members.setdefault(_root(recording.allocations.op_name[at]), []).append(at)
-    return [
-        Argument(name, _number(name, number), np.array(rows, dtype=np.int64))
-        for number, (name, rows) in enumerate(members.items())
-    ]
+    return [Argument(name, np.array(rows, dtype=np.int64)) for name, rows in members.items()]
 
 
-class ArgumentPart(NamedTuple):
-    """The optimizer state of an argument, or the rest of it: `state.opt_state` and `state.params` of a train state."""
+def argument_parts(recording: Recording) -> Iterator[Argument]:
+    """Yield each argument, or its optimizer state and the rest of it: `state.opt_state` and `state.params`.
 
-    name: str
-    rows: I64
-
-
-def argument_parts(recording: Recording) -> Iterator[ArgumentPart]:
-    """Yield each argument, or both of its parts. The parts are read at different times, so advice on them differs."""
+    The parts are read at different times, so advice on them differs.
+    """
     role, scope, size = roles(recording), recording.allocations.op_name, recording.allocations.size
     for argument in arguments(recording):
         is_state = role[argument.rows] == Role.OPTIMIZER_STATE
         if is_state.all() or not is_state.any():
-            yield ArgumentPart(argument.name, argument.rows)
+            yield argument
             continue
         for rows in (argument.rows[is_state], argument.rows[~is_state]):
             large = rows[SMALL_SHARE * size[rows] >= size[rows].max()]  # a counter may be anywhere in the tree
-            yield ArgumentPart(_common_node([scope[row] for row in large.tolist()]) or argument.name, rows)
+            yield Argument(_common_node([scope[row] for row in large.tolist()]) or argument.name, rows)
 
 
 def _common_node(paths: Sequence[str]) -> str:
@@ -83,11 +73,6 @@ def _root(path: str) -> str:
     if len(keys) > 1 and keys[0] == "args" and keys[1].startswith("["):
         return keys[0] + keys[1]
     return keys[0] if keys else ""
-
-
-def _number(name: str, number: int) -> int:
-    index = name.removeprefix("args[").removesuffix("]")
-    return int(index) if name.startswith("args[") and index.isdecimal() and len(index) < 9 else number
 
 
 def function_name(recording: Recording) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.support.passes import ProgramPasses
+from tb_memplugin.analysis.advice.support.passes import ProgramPasses, largest_made
 from tb_memplugin.analysis.dataflow.graph import CsrGraph, DataflowGraph, copied_from
 from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, TrainingStep
 from tb_memplugin.analysis.ownership.model_paths import Pass
@@ -26,11 +26,10 @@ def rows_of_products(recording: Recording, graph: DataflowGraph, step: TrainingS
     """
     values, products = graph.values, graph.values.products
     weight, data = _sides(recording, graph, step)
+    result = largest_made(values, values.elements, graph.length)
     forward = (step.phase[len(values) + products.position] == TrainingPhase.FORWARD) & (
         products.kind == ProductKind.PRODUCT
     )
-    made = np.flatnonzero(values.producer >= 0)
-    result = largest_per(values.producer[made], values.elements[made], graph.length)
     found = set[int]()
     for k in np.flatnonzero(forward & (weight > 0) & (data > 0)).tolist():
         side, made_here = int(data[k]), int(result[products.position[k]])
@@ -62,12 +61,8 @@ def score_elements(graph: DataflowGraph, step: TrainingStep, passes: ProgramPass
     Attention multiplies queries by keys, and the softmax of the scores stays in f32 in most models.
     """
     values, products = graph.values, graph.values.products
-    made = np.flatnonzero(values.producer >= 0)
-    result = largest_per(values.producer[made], values.elements[made], graph.length)[products.position]
-    computed = step.turn.forward.reach(graph.value[inputs])[: len(values)]
-    sides = np.zeros((2, len(products)), dtype=np.int64)
-    at = np.flatnonzero(computed[products.value])
-    np.maximum.at(sides, (products.side[at], products.product[at]), values.elements[products.value[at]])
+    result = largest_made(values, values.elements, graph.length)[products.position]
+    sides = _largest_of_sides(graph, step, inputs, values.elements)
     attends = passes.does("dot_general") & passes.within(Pass.FORWARD) & passes.is_named
     scores = (
         attends[products.position]
@@ -78,30 +73,33 @@ def score_elements(graph: DataflowGraph, step: TrainingStep, passes: ProgramPass
     return np.unique(result[scores])
 
 
+def _largest_of_sides(graph: DataflowGraph, step: TrainingStep, inputs: I64, amount: I64) -> I64:
+    """Return the largest amount of each product's left and right values that are computed from the inputs, else 0."""
+    products, sides = graph.values.products, np.zeros((2, len(graph.values.products)), dtype=np.int64)
+    at = np.flatnonzero(step.turn.forward.reach(graph.value[inputs])[products.value])
+    np.maximum.at(sides, (products.side[at], products.product[at]), amount[products.value[at]])
+    return sides
+
+
 def is_mixed(recording: Recording, graph: DataflowGraph, step: TrainingStep, inputs: I64, size: int) -> bool:
     """Return whether a product of two values computed from the inputs pairs all examples with each other.
 
     Its result then has the dimension once more than each side: [heads, time, time] from [time, heads, width].
     """
     values, products, table = graph.values, graph.values.products, recording.allocations
-    times = np.array([dimensions(table.shape.strings[code]).count(size) for code in range(len(table.shape.strings))])
+    times = np.array([dimensions(text).count(size) for text in table.shape.strings])
     of_value = np.zeros(len(values), dtype=np.int64)
     rows = np.flatnonzero(graph.value >= 0)
     of_value[graph.value[rows]] = times[table.shape.codes[rows]]
-    made = np.flatnonzero(values.producer >= 0)
-    of_result = largest_per(values.producer[made], of_value[made], graph.length)
-    computed = step.turn.forward.reach(graph.value[inputs])[: len(values)]
-    sides, known = np.zeros((2, len(products)), dtype=np.int64), np.zeros((2, len(products)), dtype=bool)
-    at = np.flatnonzero(computed[products.value])
-    np.maximum.at(sides, (products.side[at], products.product[at]), of_value[products.value[at]])
-    known[products.side[at], products.product[at]] = True
-    pairs = known.all(axis=0) & (sides > 0).all(axis=0) & (products.kind == ProductKind.PRODUCT)
+    of_result = largest_made(values, of_value, graph.length)[products.position]
+    sides = _largest_of_sides(graph, step, inputs, of_value)
+    pairs = (sides > 0).all(axis=0) & (products.kind == ProductKind.PRODUCT)
     pairs &= step.phase[len(values) + products.position] == TrainingPhase.FORWARD
     # A result as large as a side may only be split otherwise: [batch, time, 64 * heads] into [batch, heads, time, 64].
-    elements = largest_per(values.producer[made], values.elements[made], graph.length)[products.position]
+    elements = largest_made(values, values.elements, graph.length)[products.position]
     split = np.zeros(len(products), dtype=bool)
     split[products.product[values.elements[products.value] == elements[products.product]]] = True
-    return bool((pairs & ~split & (of_result[products.position] > sides.max(axis=0))).any())
+    return bool((pairs & ~split & (of_result > sides.max(axis=0))).any())
 
 
 MAX_DIMENSION = 2  # steps or parts may come first, then time, then the batch
@@ -153,9 +151,10 @@ def _leading_dimensions(recording: Recording, graph: DataflowGraph, step: Traini
     Values that loops carry do not count, because a scan stacks the values of its iterations.
     """
     shape = recording.allocations.shape
-    computed = _computed(graph, step, graph.value[inputs])
-    computed &= step.phase[: len(graph.values)] == TrainingPhase.FORWARD
-    computed[np.concatenate(graph.values.loop_carried)] = False
+    values, n = graph.values, len(graph.values)
+    computed = step.turn.forward.reach(graph.value[inputs])[:n] & (step.phase[:n] == TrainingPhase.FORWARD)
+    computed &= values.argument[copied_from(values)] < 0  # no copies of arguments
+    computed[np.concatenate(values.loop_carried)] = False
     known = (graph.value >= 0) & (shape.codes >= 0)
     count = np.bincount(shape.codes[known & computed[graph.value]], minlength=len(shape.strings))
     found: dict[int, int] = {}
@@ -183,12 +182,6 @@ def used_inputs(graph: DataflowGraph, step: TrainingStep, rows: I64) -> tuple[I6
     needed = step.turn.backward.reach(np.r_[step.pairs.value[step.weight], np.flatnonzero(step.gradient)])
     rows = rows[needed[graph.value[rows]]]
     return rows, graph.value[rows]
-
-
-def _computed(graph: DataflowGraph, step: TrainingStep, inputs: I32) -> Mask:
-    """Mark the values that are computed from these inputs, except copies of arguments."""
-    values = graph.values
-    return step.turn.forward.reach(inputs)[: len(values)] & (values.argument[copied_from(values)] < 0)
 
 
 BOTH_PASSES = (TrainingPhase.FORWARD, TrainingPhase.BACKWARD)
@@ -245,7 +238,7 @@ def batch_values(
     )
 
 
-def accumulates_gradients(recording: Recording, graph: DataflowGraph, step: TrainingStep) -> bool:
+def accumulates_gradients(graph: DataflowGraph, step: TrainingStep) -> bool:
     """Return whether a loop over parts of the batch, which contains both passes, sums up gradients for the update."""
     program, n = graph.program, len(graph.values)
     computation, phase = program.computation.codes, step.phase[n:]

@@ -1,7 +1,5 @@
 """Advice to return fewer scores of classes, such as logits over a vocabulary, and the results that are such scores."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
@@ -25,32 +23,26 @@ MANY = 16
 MAX_RESULTS = 8  # the largest ones
 
 
-class ClassScores(NamedTuple):
-    """Rows of results, and rows of all values of the last layer that have as many elements, the results included."""
-
-    results: I64
-    computed: I64
-
-
-def class_scores(recording: Recording, passes: ProgramPasses, results: I64) -> ClassScores:
+def _class_scores(recording: Recording, passes: ProgramPasses, results: I64) -> tuple[I64, I64]:
     """Return the results that a last layer widens to many more elements than the inputs have.
 
+    Also return the rows of all values of the last layer that have as many elements, the results included.
     A last layer multiplies its input by weights, and widens it if its result has more elements than the input. Keys and
     values of attention, images and sounds come from layers that do not widen.
     """
     inputs, positions = _inputs(recording, passes)
-    size, elements = recording.allocations.size, passes.values.elements
+    elements = passes.values.elements
     updated = row_of_value(recording)[input_output_pairs(recording).value]
-    large = [row for row in results[~np.isin(results, updated)].tolist() if inputs and _is_many(passes, row, inputs)]
+    large = results[~np.isin(results, updated) & (elements[passes.value[results]] >= MANY * inputs)]
     found, computed = [], [np.empty(0, dtype=np.int64)]
-    for row in sorted(large, key=lambda row: -int(size[row]))[:MAX_RESULTS]:
+    for row in sort_by_size(recording, large)[:MAX_RESULTS].tolist() if inputs else ():
         scores = int(elements[passes.value[row]])
         *_, classes = 0, *dimensions(recording.allocations.shape[row])
         layer = _last_layer(recording, passes, row)
         if layer is not None and classes > 1 and scores // classes <= positions:
             found.append(row)
             computed.append(layer)
-    return ClassScores(np.array(found, dtype=np.int64), np.unique(np.concatenate(computed)))
+    return np.array(found, dtype=np.int64), np.unique(np.concatenate(computed))
 
 
 def _inputs(recording: Recording, passes: ProgramPasses) -> tuple[int, int]:
@@ -61,10 +53,6 @@ def _inputs(recording: Recording, passes: ProgramPasses) -> tuple[int, int]:
     count = values.elements[passes.value[rows]]
     several = np.array(["," in recording.allocations.shape[row].partition("{")[0] for row in rows.tolist()], dtype=bool)
     return int(count.sum()), int(count[several].max(initial=0))
-
-
-def _is_many(passes: ProgramPasses, row: int, inputs: int) -> bool:
-    return int(passes.values.elements[passes.value[row]]) >= MANY * inputs
 
 
 def _last_layer(recording: Recording, passes: ProgramPasses, row: int) -> I64 | None:
@@ -106,7 +94,7 @@ def advise_class_scores(recording: Recording, passes: ProgramPasses, results: I6
     size, dtype = recording.allocations.size, recording.allocations.dtype
     if training_step(recording) is not None:
         return None
-    rows, computed = class_scores(recording, passes, results)
+    rows, computed = _class_scores(recording, passes, results)
     if not len(rows) or MIN_RESULT_SHARE * int(size[rows].sum()) < peak(recording).bytes:
         return None
     # On CPU, f32 results are computed in separate memory before they are cast.

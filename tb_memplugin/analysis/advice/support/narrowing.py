@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, cpu_note, results_text, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import SMALL_SHARE, argument_parts, arguments
@@ -44,8 +43,7 @@ def halve(recording: Recording, rows: I64) -> Change:
 def with_results(recording: Recording, rows: I64) -> I64:
     """Return these arguments, the results that return them updated, and the values in place from one to the other."""
     graph, row, both = dataflow_graph(recording), row_of_value(recording), with_updated(recording, rows)
-    if graph is None:
-        return both
+    assert graph is not None
     table, derived = recording.allocations, graph.values.derivations
     source, target = row[derived.source], row[derived.target]
     between = np.isin(source, rows) & (target >= 0) & (table.region[source] == table.region[target])
@@ -163,8 +161,9 @@ class OptimizerCode(NamedTuple):
 def optimizer_code(recording: Recording, state: I64) -> OptimizerCode:
     """Return the code for these rows of optimizer state, by the fields of Optax's states in their paths."""
     state = _with_other_leaves(recording, state)
-    field = _fields(recording, state)
-    fields = set(field.tolist()) - {""}
+    paths = [recording.allocations.op_name[row] for row in state.tolist()]
+    found = [match["field"] or match["key"] if (match := FIELD.search(path)) else "" for path in paths]
+    field, fields = np.array(found, dtype=object), {*found} - {""}
     if fields == {"mu", "nu"}:
         return OptimizerCode(state[field == "mu"], "the first moments", "them", ADAM, TOLERATED)
     if fields == {"mu"}:
@@ -178,8 +177,7 @@ def optimizer_code(recording: Recording, state: I64) -> OptimizerCode:
 def _with_other_leaves(recording: Recording, state: I64) -> I64:
     """Return these rows, and the other f32 arguments in the same fields of Optax's states: `[0].trace` is one field."""
     table, graph = recording.allocations, dataflow_graph(recording)
-    if graph is None:
-        return state
+    assert graph is not None
     given = row_of_value(recording)[graph.values.argument >= 0]
     given = np.unique(given[given >= 0]).astype(np.int64)
     given = given[table.dtype.isin({"f32"})[given]]
@@ -189,12 +187,6 @@ def _with_other_leaves(recording: Recording, state: I64) -> I64:
         kept[name][int(row in known)] += int(table.size[row])
     others = [row for row, name in names.items() if kept[name][1] > kept[name][0]]
     return np.union1d(state, np.array(others, dtype=np.int64))
-
-
-def _fields(recording: Recording, rows: I64) -> npt.NDArray[np.object_]:
-    scope = recording.allocations.op_name
-    found = [FIELD.search(scope[row] or "") for row in rows.tolist()]
-    return np.array([match["field"] or match["key"] if match else "" for match in found], dtype=object)
 
 
 def _plain(recording: Recording, state: I64) -> str:

@@ -10,6 +10,7 @@ from tb_memplugin.analysis.dataflow.graph import DataflowGraph, dataflow_graph, 
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.model_paths import OpPath, Pass, op_paths
 from tb_memplugin.model.arrays import I32, I64, U8, Mask, largest_per, marked, smallest_per
+from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.lazy import cached_property
 from tb_memplugin.model.recording import Recording
 
@@ -36,7 +37,7 @@ class ProgramPasses:
 
     def __init__(self, recording: Recording, graph: DataflowGraph) -> None:
         self.values = graph.values
-        self.value = graph.value  # per row
+        self.value, self.is_argument = graph.value, graph.is_argument  # per row
         self.program = graph.program
         self.op_name, self.op, self.stack = graph.program.op_name, graph.program.op, graph.program.stack  # per position
         self.stacks = recording.stacks
@@ -142,11 +143,6 @@ class ProgramPasses:
         """The position that computes each row, -1 if unknown."""
         return np.where(self.value >= 0, self.values.producer[self.value], -1).astype(np.int64)
 
-    @cached_property
-    def is_argument(self) -> Mask:
-        """A mask of the rows that are arguments, which are live from the start."""
-        return (self.value >= 0) & (self.values.argument[self.value] >= 0)
-
     def last_use(self, among: Mask) -> I64:
         """Return the last of the positions `among` that reads each row, -1 for none."""
         row, position = self.uses
@@ -195,6 +191,12 @@ class ProgramPasses:
         comment = f"the function of one {name}"
         code = layer_code(self.stacks, frame, self.stack[inside], comment) if frame >= 0 else f"{UNKNOWN}  # {comment}"
         return Layers(name, f"{len(members):,} {name}", code, len(members), of_position)
+
+
+def largest_made(values: DataflowValues, amount: I64, length: int) -> I64:
+    """Return the largest amount of the values that each position computes, such as their numbers of elements."""
+    made = values.producer >= 0
+    return largest_per(values.producer[made], amount[made], length)
 
 
 @memoize

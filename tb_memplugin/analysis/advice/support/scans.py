@@ -8,7 +8,6 @@ import numpy as np
 
 from tb_memplugin.analysis.advice.model import ONE_MORE_PASS, Advice, AdviceKind, Saving, Work, promise, sort_by_size
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses
-from tb_memplugin.analysis.dataflow.graph import uses
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.source_lines import frame_text, user_frames
 from tb_memplugin.analysis.program_times import MOVES
@@ -18,7 +17,7 @@ from tb_memplugin.analysis.replay.scan_stacks import ScanStacks
 from tb_memplugin.analysis.replay.schedule_graph import Loops, lower_peak, program_loops
 from tb_memplugin.analysis.replay.what_if import Change, remove_rows
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.model.arrays import I32, I64, concatenate_ranges, marked
+from tb_memplugin.model.arrays import I32, I64, marked
 from tb_memplugin.model.fit import RECOMPUTED
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree, bytes_text, counted
@@ -35,18 +34,14 @@ HOLDS = 0.7  # of six stored programs that were compiled again, the least saved 
 
 def advise(recording: Recording, passes: ProgramPasses) -> Iterator[Advice]:
     """Yield a piece for each scan in the source, which may run several times."""
-    written: dict[tuple[str | int, int], list[ScanRecomputation]] = {}
+    written: dict[tuple[str | int, int], list[ScanRecomputation]] = {}  # by line, else by loop, and by computation
     loops = program_loops(recording)
     for forward, backward in _loop_pairs(recording, passes, loops):
         parent = int(loops.parent[forward])
         if scan := _recomputation(recording, loops, forward, backward, parent):
-            place = _scan_line(recording, scan) or scan.loops[0]
-            written.setdefault((place, parent), []).append(scan)
-    pieces = [
-        piece
-        for (place, parent), found in written.items()
-        if (piece := _around_body(recording, loops, parent, place if isinstance(place, str) else "", found))
-    ]
+            written.setdefault((_scan_line(recording, passes, scan) or scan.loops[0], parent), []).append(scan)
+    advised = (_around_body(recording, passes, loops, parent, found) for (_, parent), found in written.items())
+    pieces = [piece for piece in advised if piece is not None]
     # The change is to all scans: of several pieces, it would show none by itself.
     yield from (replace(piece, edits=(RECOMPUTED,)) if len(pieces) == 1 else piece for piece in pieces)
 
@@ -65,8 +60,8 @@ def _loop_pairs(recording: Recording, passes: ProgramPasses, loops: Loops) -> li
     writer = np.where((writer >= 0) & forward[writer], writer, -1)
     by_memory = np.full(len(table), -1, dtype=np.int32)
     by_memory[table.canonical[writer >= 0]] = writer[writer >= 0]
-    begin, position = uses(recording)
-    memory = np.repeat(table.canonical, np.diff(begin))
+    row, position = passes.uses
+    memory = table.canonical[row]
     source = by_memory[memory]
     reader = _beside(loops, loops.innermost[position], source)
     pair = (source >= 0) & (reader > source)
@@ -103,8 +98,7 @@ def _graph(recording: Recording, loops: Loops, loop: int) -> ProgramGraph | None
 def _recomputation(
     recording: Recording, loops: Loops, forward: int, backward: int, parent: int
 ) -> ScanRecomputation | None:
-    graphs = [_graph(recording, loops, loop) for loop in (parent, forward, backward)]
-    around, first, second = graphs
+    around, first, second = (_graph(recording, loops, loop) for loop in (parent, forward, backward))
     if around is None or first is None or second is None:
         return None
     scan = ScanRecomputation(
@@ -114,13 +108,13 @@ def _recomputation(
 
 
 def _around_body(
-    recording: Recording, loops: Loops, parent: int, place: str, found: list[ScanRecomputation]
+    recording: Recording, passes: ProgramPasses, loops: Loops, parent: int, found: list[ScanRecomputation]
 ) -> Advice | None:
     rows = np.concatenate([scan.stacks.dropped.memory for scan in found])
     saved = _saving(recording, loops, parent, found, remove_rows(recording, rows))
     if saved is None:
         return None
-    size = int(recording.allocations.size[rows].sum())
+    size, place = int(recording.allocations.size[rows].sum()), _scan_line(recording, passes, found[0])
     counts = " and ".join(str(count) for count in sorted({scan.stacks.iterations for scan in found}))
     scan = f"a scan over {counts} iterations" if len(found) == 1 else f"{len(found):,} scans over {counts} iterations"
     stack = agree(len(found), "forward loop stacks", "forward loops stack")
@@ -134,23 +128,20 @@ def _around_body(
         rows=sort_by_size(recording, rows),
         bytes=size,
         saving=saved,
-        work=_work(recording, loops, found, rows),
+        work=_work(recording, passes, loops, found, rows),
     )
 
 
-def _work(recording: Recording, loops: Loops, found: list[ScanRecomputation], rows: I64) -> Work:
+def _work(recording: Recording, passes: ProgramPasses, loops: Loops, found: list[ScanRecomputation], rows: I64) -> Work:
     """Return the bodies of the forward loops, which run once more, without what moves slices from and to stacks."""
-    program = recording.program
-    assert program is not None
     inside = np.zeros(recording.length, dtype=bool)
     for scan in found:
         begin, last = loops.first[loops.position == scan.loops[0]], scan.loops[0]
         inside[int(begin[0]) : last] = True
-    start, position = uses(recording)
-    users = position[concatenate_ranges(start[rows], np.diff(start)[rows])]
+    row, position = passes.uses
     made = recording.allocations.start[rows]
-    touches = marked(recording.length, np.r_[users, made[made >= 0]])
-    moves = program.op_name.where(lambda name: name.rpartition("/")[2] in (*MOVES, FILLS))
+    touches = marked(recording.length, np.r_[position[np.isin(row, rows)], made[made >= 0]])
+    moves = passes.op_name.where(lambda name: name.rpartition("/")[2] in (*MOVES, FILLS))
     size = float(recording.allocations.size[rows].sum())
     return Work(np.flatnonzero(inside & ~moves), np.flatnonzero(moves & (touches | inside)), dropped=size)
 
@@ -185,9 +176,8 @@ def _outside(recording: Recording, loops: Loops, loop: int, change: int) -> int:
     return change
 
 
-def _scan_line(recording: Recording, scan: ScanRecomputation) -> str:
+def _scan_line(recording: Recording, passes: ProgramPasses, scan: ScanRecomputation) -> str:
     """Return the user's line of the scan, empty if unknown."""
-    stacks, program = recording.stacks, recording.program
-    leaf = int(program.stack[scan.loops[0]]) if program is not None else -1
+    leaf = int(passes.stack[scan.loops[0]])
     own = int(user_frames(recording)[leaf]) if leaf >= 0 else -1
-    return frame_text(stacks, own) if own >= 0 else ""
+    return frame_text(recording.stacks, own) if own >= 0 else ""
