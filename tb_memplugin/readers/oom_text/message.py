@@ -128,26 +128,21 @@ class MessageKind:
     def _failure(self, page: NormalizedText, found: FoundMessage) -> Failure:
         self._add_facts(page, found)
         values = found.values
-        asked, free, largest_free, capacity, in_use, exceeded = map(found.figure, FIGURES)
-        out_of_memory = OutOfMemory(
-            asked, free, largest_free, capacity, in_use, exceeded, self.phase, self.host, found.name("wanted_by"),
+        said = OutOfMemory(
+            *map(found.figure, FIGURES), self.phase, self.host, found.name("wanted_by"),
             program=found.name("program") if self.needs else "",
         )  # fmt: skip
         failure = Failure(
-            found.at, self.tool, self.memory.format_map(_Known(values)).strip(), out_of_memory,
-            used=asked if self.needs else in_use, program=found.name("program"), worker=page.worker(found.at),
+            found.at, self.tool, self.memory.format_map(_Known(values)).strip(), said,
+            used=said.asked if self.needs else said.in_use, program=found.name("program"), worker=page.worker(found.at),
             caveats=self.caveats,
         )  # fmt: skip
         if self.finish is not None:
             failure = self.finish(failure, found)
         said = failure.out_of_memory
-        asked, free, largest_free, capacity, in_use, exceeded, used = (
-            None if size is None or size > MAX_PRINTED else size  # sums of damaged figures
-            for size in (*(getattr(said, name) for name in FIGURES), failure.used)
-        )
-        said = replace(
-            said, asked=asked, free=free, largest_free=largest_free, capacity=capacity, in_use=in_use, exceeded=exceeded
-        )
+        # Sums of damaged figures.
+        said = replace(said, **{name: None for name in FIGURES if (getattr(said, name) or 0) > MAX_PRINTED})
+        used = None if failure.used is None or failure.used > MAX_PRINTED else failure.used
         return replace(failure, used=used, out_of_memory=self._in_words(said, values))
 
     def _add_facts(self, page: NormalizedText, found: FoundMessage) -> None:

@@ -31,7 +31,7 @@ from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.tables import ProgramChunks
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
-from tb_memplugin.readers.oom_text.failure import MAX_TOTAL_BYTES, Failure, Rows, segments, size_of
+from tb_memplugin.readers.oom_text.failure import MAX_TOTAL_BYTES, Failure, Rows, no_rows, size_of
 from tb_memplugin.readers.oom_text.message import FoundMessage, MessageKind
 from tb_memplugin.sizes import PRINTED as SIZE
 from tb_memplugin.sizes import percent_text
@@ -149,7 +149,7 @@ def _chunks(block: str) -> tuple[Rows, list[int]]:
     size = np.array([int(chunk[3]) for chunk in chunks], dtype=np.int64)
     used = np.array([chunk[1] != "Free" for chunk in chunks], dtype=bool)
     if not len(address) or size.sum(dtype=np.float64) > MAX_TOTAL_BYTES:
-        return Rows(), []
+        return no_rows(), []
     order = np.argsort(address, kind="stable")
     address, size, used, first = address[order], size[order], used[order], begins[order]
     first[0] = True
@@ -172,8 +172,8 @@ def _chunks(block: str) -> tuple[Rows, list[int]]:
     # Adjacent free chunks are one hole, even where the allocator has not merged them yet.
     run = np.cumsum(used | first | np.r_[True, used[:-1]])[~used]
     holes = np.bincount(run, size[~used]).astype(np.int64)
-    rows = Rows(allocations, segments(base, segment_size), program_chunks=annotated.program_chunks())
-    return rows, holes[holes > 0].tolist()
+    regions, stacks = table_builder.segments(base, segment_size), table_builder.no_stacks()
+    return Rows(allocations, regions, stacks, annotated.program_chunks()), holes[holes > 0].tolist()
 
 
 def _occupancy(block: str, found: FoundMessage) -> tuple[Caveat, ...]:

@@ -28,6 +28,7 @@ from tb_memplugin.readers.oom_text.failure import (
     found_text,
     listed_items,
     named_buffers,
+    no_rows,
     size_of,
     source_of,
 )
@@ -51,7 +52,7 @@ def _with_program(failure: Failure, found: FoundMessage) -> Failure:
     """Add the program of a failed allocation, and the buffers of its peak."""
     named = EXECUTABLE.match(found.block)
     program = named[1] if named else ""
-    rows, used, cut = _program(found.block) if STATS.match(found.block) else (Rows(), None, False)
+    rows, used, cut = _program(found.block) if STATS.match(found.block) else (no_rows(), None, False)
     said = replace(failure.out_of_memory, wanted_by=program, program=program)
     return replace(failure, rows=rows, used=used, cut=cut, program=program, out_of_memory=said)
 
