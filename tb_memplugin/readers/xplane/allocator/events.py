@@ -14,6 +14,7 @@ from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.xplane.events import select
 from tb_memplugin.native.xplane.stats import INTEGER, MISSING, PRESENCE, REAL, TEXT, new_columns, read_stats
 from tb_memplugin.readers.common.budget import BudgetShare, at_once
+from tb_memplugin.readers.common.limits import MAX_BYTES
 from tb_memplugin.readers.xplane.planes import DEALLOCATION, Plane, allocator_event_ids
 
 # Starting a thread takes 0.1 ms. Finding the events in 1 MB takes 0.3 ms, and reading those of 1 MB 2.5 ms.
@@ -50,24 +51,17 @@ def columns_of(
     columns = new_columns(rows, types, set(ids.values()))
     if int(events.length.sum()) < LARGE_BYTES:
         return columns, read_stats(plane.data, events.start, events.length, ids, columns, plane.budget)
-    pieces = slice(rows // 2), slice(rows // 2, rows)
-    shares = BudgetShare(plane.budget), BudgetShare(plane.budget)
-    first, second = at_once(
-        *(
-            partial(
-                read_stats,
-                plane.data,
-                events.start[piece],
-                events.length[piece],
-                ids,
-                [c[piece] for c in columns],
-                share,
-            )
-            for piece, share in zip(pieces, shares, strict=True)
+
+    def read(piece: slice, share: BudgetShare) -> list[Texts]:
+        return read_stats(
+            plane.data, events.start[piece], events.length[piece], ids, [c[piece] for c in columns], share
         )
-    )
+
+    half, rest = slice(rows // 2), slice(rows // 2, rows)
+    shares = BudgetShare(plane.budget), BudgetShare(plane.budget)
+    first, second = at_once(partial(read, half, shares[0]), partial(read, rest, shares[1]))
     return columns, [
-        _join(mine, others, column[pieces[1]]) for mine, others, column in zip(first, second, columns, strict=True)
+        _join(mine, others, column[rest]) for mine, others, column in zip(first, second, columns, strict=True)
     ]
 
 
@@ -94,7 +88,6 @@ TYPES = {
 }  # fmt: skip
 COLUMNS = {name: number for number, name in enumerate(TYPES)}
 UNUSED = {"id"}  # a running number. Names with a leading _ are internal to the tracer.
-MAX_BYTES = 2**50  # no device has a PiB
 ADDRESS_LIMIT = 2**62  # below it, the end address of an allocation fits 64 bits too
 
 
