@@ -29,7 +29,6 @@ class Segments:
     stream: I64
     pool: I64  # see read_pools
     expandable: npt.NDArray[np.bool_]
-    frames: PickleNodes
     synthetic: bool = False
 
 
@@ -79,7 +78,6 @@ def _segments(values: PickleValues, segments: PickleNodes, synthetic: bool = Fal
         stream=values.integers(values.column(segments, "stream"), 0),
         pool=read_pools(values, values.column(segments, "segment_pool_id")),
         expandable=values.integers(values.column(segments, "is_expandable"), 0) == 1,
-        frames=values.column(segments, "frames"),
         synthetic=synthetic or (len(segments) > 0 and lacks_keys),
     )
 

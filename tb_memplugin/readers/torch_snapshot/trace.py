@@ -115,7 +115,6 @@ def read_pinned(values: PickleValues, root: int) -> tuple[Trace, Segments, Block
         stream=np.zeros(count, np.int64),
         pool=np.full(count, -1),
         expandable=np.zeros(count, bool),
-        frames=values.column(segments, "frames"),
     )
     allocated, active = (values.integers(values.column(segments, key), 0) > 0 for key in ("allocated", "active"))
     in_use = allocated | active
@@ -128,7 +127,7 @@ def read_pinned(values: PickleValues, root: int) -> tuple[Trace, Segments, Block
             requested=np.full(in_use.sum(), -1),
             stream=pinned.stream[in_use],
             pool=pinned.pool[in_use],
-            frames=pinned.frames[in_use],
+            frames=values.column(segments, "frames")[in_use],
             user_metadata=values.texts(np.full(in_use.sum(), NONE_NODE)),
         ),
     )
