@@ -15,8 +15,7 @@ import numpy as np
 from tb_memplugin.model.arrays import F64
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.protos.hlo_pb2 import CountedComputationProto, CountedInstructionProto, ShapeProto
-from tb_memplugin.readers.hlo.module.loops import iterations, loop_spans
-from tb_memplugin.readers.hlo.module.schedule import CALLING_OPCODES, Schedule
+from tb_memplugin.readers.hlo.module.schedule import CALLING_OPCODES, Schedule, iterations, loop_spans
 from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, HloModule
 
 CONTRACTED = re.compile(rb'"lhs_contracting_dimensions":\[([\d",]*)\]')
