@@ -1,11 +1,14 @@
 """An out-of-memory failure as parsed from a text, its listed buffers as columns, and what the parsers share."""
 
+from __future__ import annotations
+
 import re
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 
@@ -128,6 +131,10 @@ class Failure:
     cut: bool = False
     worker: str = ""  # that wrote it, where several write to the text
     caveats: tuple[Caveat, ...] = ()
+
+    def saying(self, **fields: Any) -> Failure:
+        """Return the failure with other values in these fields of its OutOfMemory."""
+        return replace(self, out_of_memory=replace(self.out_of_memory, **fields))
 
 
 def last_matches(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:

@@ -100,18 +100,17 @@ class MessageKind:
             return
         if self.unless and self.unless.replace(" ", "") in page.squeezed:
             return
-        matches = self._exact_matches(page) if self.exact else self._matches(page)
+        matches = self._matches(page)
         for (at, end, values), following in zip_longest(matches, matches[1:]):
             limit = following[0] if following else len(page.text)
             block = page.text[end : min(limit, end + BLOCK_CHARS)]
             yield self._failure(page, FoundMessage(at, values, block))
 
-    def _exact_matches(self, page: NormalizedText) -> list[tuple[int, int, Values]]:
-        found = last_matches(spaced(self.pattern, True), page.text)
-        return [(match.start(), match.end(), values_of(self.pattern, match)) for match in found]
-
     def _matches(self, page: NormalizedText) -> list[tuple[int, int, Values]]:
         """Find the message in the squeezed text, and read names from the text where it has the same words there."""
+        if self.exact:
+            exact = last_matches(spaced(self.pattern, True), page.text)
+            return [(match.start(), match.end(), values_of(self.pattern, match)) for match in exact]
         found = []
         for match in last_matches(squeezed(self.pattern), page.squeezed):
             at, end = page.place(match.start()), page.place(match.end() - 1) + 1

@@ -115,8 +115,8 @@ def recordings(failures: list[Failure], page: NormalizedText, origin: Origin) ->
         memory = failure.memory or "device memory"
         memory_count[memory] += 1
         memory = memory if memory_count[memory] == 1 else f"{memory} ({memory_count[memory]})"
-        said = replace(failure.out_of_memory, rank=rank, lines_before=page.lines_before(failure.at))
-        found.append(_recording(replace(failure, memory=memory, out_of_memory=said), origin))
+        failure = failure.saying(rank=rank, lines_before=page.lines_before(failure.at))
+        found.append(_recording(replace(failure, memory=memory), origin))
     return found
 
 

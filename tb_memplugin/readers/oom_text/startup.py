@@ -6,7 +6,6 @@ INFO 03-21 20:15:45 [worker.py:267] model weights take 12.55GiB; non_torch_memor
 memory takes 2.38GiB; the rest of the memory reserved for KV Cache is 56.18GiB.
 """
 
-from dataclasses import replace
 from math import ceil
 
 from tb_memplugin.model.out_of_memory import MemoryShare
@@ -98,7 +97,7 @@ def _with_ledger(failure: Failure, found: dict[str, int]) -> Failure:
     if total is not None and (rest := total - sum(share.bytes for share in shares)) > MIN_UNKNOWN * total:
         shares.append(MemoryShare("unknown", rest))
     advice = (*said.advice, *_fitting(failure, found))
-    return replace(failure, out_of_memory=replace(said, ledger=tuple(shares), advice=advice))
+    return failure.saying(ledger=tuple(shares), advice=advice)
 
 
 def _fitting(failure: Failure, found: dict[str, int]) -> list[str]:

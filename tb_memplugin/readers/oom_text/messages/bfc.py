@@ -104,9 +104,8 @@ def _of_allocator(failure: Failure, found: FoundMessage) -> Failure:
     """Add the dump that follows a failed request. Without one, a message has a few lines, and others are unrelated."""
     dump = DUMP.search(found.block)
     block = _up_to_next_dump(found.block, dump.end()) if dump else found.block[:BARE_CHARS]
-    rounded = found.figure("rounded")
-    said = replace(failure.out_of_memory, asked=rounded or failure.out_of_memory.asked)
-    return _with_dump(replace(failure, out_of_memory=said), block, found)
+    asked = found.figure("rounded") or failure.out_of_memory.asked
+    return _with_dump(failure.saying(asked=asked), block, found)
 
 
 def _without_request(failure: Failure, found: FoundMessage) -> Failure:
@@ -124,15 +123,14 @@ def _with_dump(failure: Failure, block: str, found: FoundMessage) -> Failure:
     in_use = rows.bytes if len(rows.allocations) else size_of(IN_USE.search(block))
     has_dump = len(rows.regions) > 0
     free_sizes = [*holes, size_of(AVAILABLE.search(block)) or 0]
-    said = replace(
-        failure.out_of_memory,
+    failure = failure.saying(
         free=sum(free_sizes) if has_dump else None,
         largest_free=max(free_sizes) if has_dump else (size_of(LARGEST.search(block)) or None),
         capacity=size_of(LIMIT.search(block)),
         in_use=in_use,
     )
     return replace(
-        failure, out_of_memory=said, rows=rows, used=in_use,
+        failure, rows=rows, used=in_use,
         lifetime_peak=size_of(MAX_IN_USE.search(block)),
         cut=has_dump and not SUMMARY.search(block),
         caveats=() if has_dump else _occupancy(block, found),
