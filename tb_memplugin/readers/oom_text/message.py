@@ -5,6 +5,7 @@ the fields of OutOfMemory, or names of the message's own. `(?P<program>...)` is 
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -132,7 +133,7 @@ class MessageKind:
             program=found.name("program") if self.needs else "",
         )  # fmt: skip
         failure = Failure(
-            found.at, self.tool, self.memory.format_map(_Known(values)).strip(), said,
+            found.at, self.tool, self.memory.format_map(defaultdict(str, values)).strip(), said,
             used=said.asked if self.needs else said.in_use, program=found.name("program"), worker=page.worker(found.at),
             caveats=self.caveats,
         )  # fmt: skip
@@ -165,13 +166,6 @@ class MessageKind:
             known["missing"] = PrintedFigure(max(failure.asked - room, 0))
         request, reason, advice = (_filled(texts, known) for texts in (self.request, self.reason, self.advice))
         return replace(failure, request=" ".join(request[:1]), reason=" ".join(reason[:1]), advice=tuple(advice))
-
-
-class _Known(dict[str, PrintedFigure | str]):
-    """Values of a text, empty where it has none."""
-
-    def __missing__(self, name: str) -> str:
-        return ""
 
 
 def values_of(source: str, match: re.Match[str]) -> Values:

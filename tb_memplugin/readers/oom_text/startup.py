@@ -69,8 +69,11 @@ def _figures(text: NormalizedText) -> dict[str, int]:
     for source, pattern in zip(LINES, PATTERNS, strict=True):
         if any(word.replace(" ", "") in text.squeezed for word in marks_of(source)):
             for match in last_matches(pattern, text.squeezed):
-                values = values_of(source, match)
-                placed.append((match.start(), {name: _number(value) for name, value in values.items()}))
+                figures = {
+                    name: int(value) if isinstance(value, int) else round(float(value) * 1_000_000)
+                    for name, value in values_of(source, match).items()
+                }
+                placed.append((match.start(), figures))
     found: dict[str, int] = {}
     for _, figures in sorted(placed, key=lambda one: one[0]):
         found |= figures
@@ -80,10 +83,6 @@ def _figures(text: NormalizedText) -> dict[str, int]:
     if "keys" in found:
         found.setdefault("cache", found["keys"] + found.get("cache_values", 0))
     return found
-
-
-def _number(value: int | str) -> int:
-    return int(value) if isinstance(value, int) else round(float(value) * 1_000_000)
 
 
 def _with_ledger(failure: Failure, found: dict[str, int]) -> Failure:

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,19 +11,8 @@ from tb_memplugin.model.text import Text
 from tb_memplugin.native.xplane.all_events import every
 from tb_memplugin.native.xplane.nesting import enclosing, intern_chains
 from tb_memplugin.readers.xplane.planes import Plane
-from tb_memplugin.readers.xplane.spans import (
-    DRIVER_CALL,
-    GROUP,
-    JITTED,
-    LINKS,
-    PYTHON_FRAME,
-    RUN,
-    STEP_NUMBER,
-    HostEvents,
-    host_spans,
-)
+from tb_memplugin.readers.xplane.spans import JITTED, PYTHON_FRAME, STAT_COLUMNS, HostEvents, host_spans
 
-COLUMNS = {name: number for number, name in enumerate((*LINKS, STEP_NUMBER, GROUP, RUN, DRIVER_CALL))}
 HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -46,9 +34,8 @@ def host_calls(plane: Plane, wanted: Collection[int]) -> HostCalls:
     """
     names = list(plane.event_names.values())
     kinds = plane.event_kinds
-    found = every(
-        plane.data, kinds, {k: COLUMNS[n] for k, n in plane.stat_names.items() if n in COLUMNS}, budget=plane.budget
-    )
+    columns = {key: STAT_COLUMNS[name] for key, name in plane.stat_names.items() if name in STAT_COLUMNS}
+    found = every(plane.data, kinds, columns, budget=plane.budget)
     # Relative to the first line's start: picoseconds since 1970 exceed 64 bits.
     begin = found["line_timestamp_ns"] - found["line_timestamp_ns"].min(initial=2**63 - 1)
     start, stop = found.pop("offset_ps"), found.pop("duration_ps")  # updated in place, as there are millions
@@ -56,7 +43,9 @@ def host_calls(plane: Plane, wanted: Collection[int]) -> HostCalls:
     np.maximum(stop, 0, out=stop)
     stop += start
     parent = enclosing(found["line_events"], start, stop)
-    events = HostEvents(names, found["kind"], start, stop, parent, found["line_events"], _stats(found))
+    of_stat = {name: found["column"] == number for name, number in STAT_COLUMNS.items()}
+    stats = {name: (found["owner"][which], found["value"][which]) for name, which in of_stat.items()}
+    events = HostEvents(names, found["kind"], start, stop, parent, found["line_events"], stats)
     spans = host_spans(events)
     consumer, producer = _links(events.stats, start, np.cumsum(found["line_events"]))
     selected = np.flatnonzero(events.of_kinds([kinds[key] for key in wanted]))
@@ -72,11 +61,6 @@ def host_calls(plane: Plane, wanted: Collection[int]) -> HostCalls:
         line=np.array([int(m[2]) if m else 0 for m in frames], dtype=np.int32),
     )
     return HostCalls(leaf, stacks, jitted, spans)
-
-
-def _stats(found: dict[str, Any]) -> dict[str, tuple[I32, I64]]:
-    rows = {name: found["column"] == column for name, column in COLUMNS.items()}
-    return {name: (found["owner"][which], found["value"][which]) for name, which in rows.items()}
 
 
 def _pair(stats: dict[str, tuple[I32, I64]], kind: str, number: str) -> tuple[I32, U64]:

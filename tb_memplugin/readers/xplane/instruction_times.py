@@ -13,14 +13,7 @@ from tb_memplugin.model.program import InstructionTimes
 from tb_memplugin.model.text import Text
 from tb_memplugin.native.xplane.all_events import every
 from tb_memplugin.readers.common.budget import ReadBudget
-from tb_memplugin.readers.xplane.planes import (
-    GPU_PLANE,
-    HOST_PLANE,
-    ID_STAT,
-    NAME_AND_ID,
-    Plane,
-    read_planes,
-)
+from tb_memplugin.readers.xplane.planes import GPU_PLANE, HOST_PLANE, ID_STAT, NAME_AND_ID, Plane, read_planes
 from tb_memplugin.readers.xplane.spans import tpu_core_planes
 
 OPS_LINE = "XLA Ops"  # of a TPU; others have asynchronous copies, which run beside these

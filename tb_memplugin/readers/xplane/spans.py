@@ -21,6 +21,7 @@ STEP_NUMBER, GROUP = "step_num", "group_id"  # XProf groups the events of a step
 # Producer type and id, consumer type and id: a producer on one thread and its consumer on another have equal pairs.
 LINKS = ("_pt", "_p", "_ct", "_c")
 RUN, DRIVER_CALL = "run_id", "correlation_id"  # an execution of a program, a call of the accelerator's driver
+STAT_COLUMNS = {name: number for number, name in enumerate((*LINKS, STEP_NUMBER, GROUP, RUN, DRIVER_CALL))}
 PYTHON_FRAME = re.compile(r"\$(.+):(\d{1,18}) (.+)", re.DOTALL)
 # A call of a jitted function; since JAX 0.11, that of a function compiled ahead of time is `PjitFunction(jit(train))`.
 JITTED = re.compile(r"PjitFunction\((?P<ahead>jit\()?(?P<function>.+?)(?(ahead)\))\)", re.DOTALL)

@@ -68,8 +68,6 @@ MAX_WAVES = 5  # of fusions parsed; an update rarely spans more than two
 def find_derivations(module: HloModule, dataflow: DataflowAnalysis, elements: I64) -> Derivations:
     """Find every pair of values between arguments and results where one is derived from the other."""
     nodes, n = dataflow.nodes, len(elements)
-    if not nodes.total:
-        return Derivations(*_elementwise(*[np.empty(0, dtype=np.int32)] * 2))
     found = [_outside_fusions(module, dataflow, elements)]
     found += [sliced_prefetches(dataflow, elements), _offloaded(dataflow, elements)]
     found.append(_elementwise(*combined_collectives(dataflow)))

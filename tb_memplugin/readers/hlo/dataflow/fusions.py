@@ -37,6 +37,13 @@ ELEMENTWISE = {
 IN_PLACE = {"dynamic-update-slice", "scatter"}
 PARTIAL = {"slice", "dynamic-slice", "concatenate", "pad", "all-gather", "all-gather-start", "reduce-scatter"}
 NOT_DERIVED = 255
+# How the result of an opcode is derived from its operands, and in how many steps.
+DERIVED = {
+    **dict.fromkeys(COPYING, (Derivation.ELEMENTWISE, 0)),
+    **dict.fromkeys(ELEMENTWISE, (Derivation.ELEMENTWISE, 1)),
+    **dict.fromkeys(IN_PLACE, (Derivation.IN_PLACE, 1)),
+    **dict.fromkeys(PARTIAL, (Derivation.PART, 0)),
+}
 
 
 class FusedComputations:
@@ -89,17 +96,9 @@ def _sizes(module: HloModule, table: dict[str, Any]) -> tuple[I64, I64]:
 
 def classify_opcodes(opcodes: Strings) -> tuple[U8, U8]:
     """Return the derivation kind (or NOT_DERIVED) and the number of steps of each opcode, and lastly of no opcode."""
-    found = np.full(len(opcodes) + 1, NOT_DERIVED, dtype=np.uint8)
-    weight = np.ones(len(opcodes) + 1, dtype=np.uint8)
-    for i in range(len(opcodes)):
-        name = opcodes[i]
-        if name in COPYING or name in ELEMENTWISE:
-            found[i], weight[i] = Derivation.ELEMENTWISE, name in ELEMENTWISE
-        elif name in IN_PLACE:
-            found[i] = Derivation.IN_PLACE
-        elif name in PARTIAL:
-            found[i], weight[i] = Derivation.PART, 0
-    return found, weight
+    found = [*(DERIVED.get(name, (NOT_DERIVED, 1)) for name in opcodes), (NOT_DERIVED, 1)]
+    derivation, weight = np.array(found, dtype=np.uint8).T.copy()
+    return derivation, weight
 
 
 def operand_derivations(derivation: U8, nth: I64, result: I64, operand: I64) -> U8:

@@ -27,11 +27,7 @@ TRACES = "buffer_assignment.heap_simulator_traces"
 
 # Most instructions are inside fusions, which define no buffers. So computations are located first, and only those that
 # may define buffers are parsed. Aliases follow from the instructions, and an event's names from its buffer.
-MODULE = Plan(
-    HloProto,
-    skip=("buffer_assignment", INSTRUCTIONS, f"{COMPUTATIONS}.name"),
-    located=(COMPUTATIONS,),
-)
+MODULE = Plan(HloProto, skip=("buffer_assignment", INSTRUCTIONS, f"{COMPUTATIONS}.name"), located=(COMPUTATIONS,))
 ASSIGNMENT = Plan(
     HloProto,
     skip=(

@@ -102,7 +102,7 @@ class AllocatorEvents:
     frees: Mask
     numbers: dict[str, I64]
     texts: dict[str, Text]
-    fragmentation: F64  # 0..1
+    fragmentation: F64  # 0..1, else NaN
     impossible: Mask  # has a size below 0 or above MAX_BYTES, which is ignored
     out_of_order: Mask  # earlier than the previous event on its thread
     unknown: Mask  # has a stat that is not read here
@@ -131,7 +131,7 @@ def read_allocator_events(plane: Plane) -> AllocatorEvents | None:
     # Read in order of time, as putting one column in order takes less than putting all of them.
     spans = Spans(found["start"][order], found["length"][order])
     columns, texts = columns_of(plane, spans, _columns(plane), list(TYPES.values()))
-    numbers = {name: columns[COLUMNS[name]] for name in NUMBERS}
+    numbers, fraction = {name: columns[COLUMNS[name]] for name in NUMBERS}, columns[COLUMNS[FRACTION]]
     return AllocatorEvents(
         file_row=order,
         line=line[order],
@@ -140,7 +140,7 @@ def read_allocator_events(plane: Plane) -> AllocatorEvents | None:
         frees=(found["kind"] == 1)[order],
         numbers=numbers,
         texts={name: _text(plane, columns[COLUMNS[name]], texts[COLUMNS[name]]) for name in TEXTS},
-        fragmentation=_fraction(columns[COLUMNS[FRACTION]]),
+        fragmentation=np.where((fraction >= 0) & (fraction <= 1), fraction, np.nan),
         impossible=_drop_impossible(numbers),
         out_of_order=earlier[order],
         unknown=columns[COLUMNS[UNKNOWN]].astype(bool),
@@ -167,12 +167,6 @@ def _drop_impossible(numbers: dict[str, I64]) -> Mask:
             if name in BYTES:
                 impossible |= wrong
     return impossible
-
-
-def _fraction(value: F64) -> F64:
-    """Return the fractions, NaN outside 0..1."""
-    inside = (value >= 0) & (value <= 1)
-    return value if inside.all() else np.where(inside, value, np.nan)
 
 
 def _text(plane: Plane, codes: I32, texts: list[bytes | int]) -> Text:
