@@ -105,7 +105,10 @@ def _read(data: bytes | memoryview, origin: Origin) -> list[Recording]:
     records = records[(time >= header.start_ns) & (time <= MAX_TIME_US * 1000)]  # zeros after a loss of power
     clock = np.maximum.accumulate(records[:, RecordColumn.TIME]) - header.start_ns
     spans = read_spans(records, clock, header.start_ns)
-    sampling = _sampling(header, records, clock)
+    between, intended = np.diff(clock[-NEWEST:]), header.interval_ns
+    usual = int(np.median(between)) if len(between) else 0
+    finished = len(records) > 0 and bool(records[-1, RecordColumn.EVENT] == RecordEvent.FINISHED)
+    sampling = Sampling(usual if usual > MORE_THAN_LATE * intended else intended, finished)
     found = []
     for number, device in enumerate(header.devices):
         named = [at for at, column in enumerate(header.columns) if column.device == device.name]
@@ -122,14 +125,6 @@ def _read(data: bytes | memoryview, origin: Origin) -> list[Recording]:
         caveats = (*_caveats(device, samples, sampling), *problems)
         found.append(_recording(header, device, samples, spans, sampling, caveats, origin))
     return sorted(found, key=lambda recording: recording.memory == HOST_MEMORY)
-
-
-def _sampling(header: WatchHeader, records: I64, clock: I64) -> Sampling:
-    between = np.diff(clock[-NEWEST:])
-    usual = int(np.median(between)) if len(between) else 0
-    finished = len(records) > 0 and bool(records[-1, RecordColumn.EVENT] == RecordEvent.FINISHED)
-    intended = header.interval_ns
-    return Sampling(usual if usual > MORE_THAN_LATE * intended else intended, finished)
 
 
 def _with_peaks(samples: _Samples) -> _Samples:

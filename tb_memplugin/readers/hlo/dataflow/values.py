@@ -74,7 +74,13 @@ def _values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowValues:
     results = _leaves(nodes, [root] if root >= 0 else [])
     shape, elements, floating = _shapes(module)
     carried_to, carried_from = dataflow.loop_carried
-    fused, producer = multi_output_fusions(dataflow), _producers(dataflow)
+    fused, producer = multi_output_fusions(dataflow), dataflow.defined.astype(np.int32)
+    row, _, value = dataflow.late.results(dataflow.node_buffer)
+    producer[value] = dataflow.late.update[row]
+    # Instructions that compute each of their results from some operands only.
+    bundled = [combined_collectives(dataflow), dataflow.late.pairs(dataflow.node_buffer)]
+    bundled += [] if fused is None else [result_operands(fused)]
+    operand, result = (np.concatenate(column) for column in zip(*bundled, strict=True))
     return DataflowValues(
         shape=shape,
         elements=elements,
@@ -83,7 +89,7 @@ def _values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowValues:
         use_begin=begin,
         use=use,
         loop_carried=(carried_from.astype(np.int32), carried_to.astype(np.int32)),
-        bundled=_bundled(dataflow, fused),
+        bundled=(operand, result),
         argument=argument,
         result=dataflow.node_buffer[results],
         donor=_donors(nodes, arguments, results),
@@ -102,22 +108,6 @@ def _named_instructions(fused: FusedResults) -> I32:
         origin = body.operand[body.begin[found[moves]]]
         found[moves] = np.where(origin >= 0, origin, found[moves])
     return found
-
-
-def _producers(dataflow: DataflowAnalysis) -> I32:
-    """Return the position of the instruction that produces each value, -1 if it is not scheduled."""
-    producer = dataflow.defined.astype(np.int32)
-    row, _, value = dataflow.late.results(dataflow.node_buffer)
-    producer[value] = dataflow.late.update[row]
-    return producer
-
-
-def _bundled(dataflow: DataflowAnalysis, fused: FusedResults | None) -> tuple[I32, I32]:
-    """Return (operand, result) values of instructions that compute each of their results from some operands only."""
-    found = [combined_collectives(dataflow), dataflow.late.pairs(dataflow.node_buffer)]
-    found += [] if fused is None else [result_operands(fused)]
-    operand, result = (np.concatenate(column) for column in zip(*found, strict=True))
-    return operand, result
 
 
 def _scopes(dataflow: DataflowAnalysis, fused: FusedResults | None) -> Text:

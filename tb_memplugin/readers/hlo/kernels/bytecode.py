@@ -131,16 +131,15 @@ class Bytecode:
 
     def dictionaries(self) -> Iterator[dict[str, int]]:
         """Yield each dictionary: attribute numbers by name."""
-        for entry in self.attributes:
+        for number, entry in enumerate(self.attributes):
             if entry.code == DICTIONARY:
-                yield self._dictionary(entry)
+                yield self.dictionary(number)
 
     def dictionary(self, attribute: int) -> dict[str, int]:
         """Return a dictionary: attribute numbers by name."""
         entry = self.attributes[attribute]
-        return self._dictionary(entry) if entry.code == DICTIONARY else {}
-
-    def _dictionary(self, entry: EncodedEntry) -> dict[str, int]:
+        if entry.code != DICTIONARY:
+            return {}
         content = entry.content
         pairs = content.number()
         return {self._string(content.number()): content.number() for _ in range(min(pairs, MAX_NUMBERS))}

@@ -42,7 +42,7 @@ def flatten_schedule(module: HloModule) -> Schedule:
     order: list[I64] = []
     length = 0
     last = np.full(len(module.computations["id"]), -1, dtype=np.int64)
-    seen: set[int] = set()
+    seen = {module.entry} & sequences.keys()
 
     def steps(computation: int) -> Iterator[tuple[int, I64]]:
         """Yield (computation to inline first, or -1; rows that follow it)."""
@@ -51,16 +51,14 @@ def flatten_schedule(module: HloModule) -> Schedule:
         for at in np.flatnonzero(calls_scheduled[rows]).tolist():
             yield -1, rows[done:at]
             called = module.callees.values[module.callees.begin[rows[at]] : module.callees.begin[rows[at] + 1]]
-            for callee in (
-                called[::-1] if is_while[rows[at]] else called
-            ):  # a while's callees are its body, then its condition
+            # A while's callees are its body, then its condition.
+            for callee in called[::-1] if is_while[rows[at]] else called:
                 yield int(callee), rows[:0]
             done = at
         yield -1, rows[done:]
 
     # An explicit stack, since a hostile file may nest calls deeper than Python's recursion limit.
-    stack = [(entry, steps(entry)) for entry in [module.entry] if entry in sequences]
-    seen.update(entry for entry, _ in stack)
+    stack = [(entry, steps(entry)) for entry in seen]
     while stack:
         computation, todo = stack[-1]
         for callee, rows in todo:

@@ -114,8 +114,7 @@ class HloModule(ModuleTexts):
 
     @property
     def name(self) -> str:
-        name: Spans = self.root["hlo_module.name"]
-        return name.text_at(self.data)
+        return str(self.root["hlo_module.name"].text_at(self.data))
 
     @property
     def key(self) -> str:
@@ -124,8 +123,7 @@ class HloModule(ModuleTexts):
 
     @property
     def entry_computation(self) -> str:
-        name: Spans = self.root["hlo_module.entry_computation_name"]
-        return name.text_at(self.data)
+        return str(self.root["hlo_module.entry_computation_name"].text_at(self.data))
 
     @cached_property
     def opcode(self) -> Text:
