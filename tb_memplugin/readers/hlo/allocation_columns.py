@@ -85,7 +85,7 @@ def _names_of_rows(
 
 def _index_texts(path: Lists, buffer: I32, budget: ReadBudget) -> Text:
     """Return the shape index of each buffer, `{1,0}`, empty for a whole result. Few indices are distinct."""
-    count = np.where(buffer >= 0, path.count()[buffer], 0) if len(path.begin) > 1 else np.zeros(len(buffer), int)
+    count = np.append(path.count(), 0)[buffer]  # the last: no buffer
     depth = min(int(count.max(initial=0)), MAX_DEPTH)
     budget.check(32 * depth * len(buffer))
     if not depth:

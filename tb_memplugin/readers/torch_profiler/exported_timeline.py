@@ -149,8 +149,7 @@ def _pair_by_size(kind: I64, size: I64, ends: np.ndarray, position: I64) -> tupl
     new = np.r_[True, (np.diff(kind[order]) != 0) | (np.diff(size[order]) != 0)][: len(order)]
     group = np.cumsum(new) - 1
     total = np.cumsum(step)
-    before = (total - step)[new] if len(order) else total
-    depth = total - before[group] if len(order) else total
+    depth = total - (total - step)[new][group]
     level = np.where(step > 0, depth, depth + 1)  # equal for an allocation and its free
     nested = np.lexsort((np.arange(len(order)), level, group))
     here, after = order[nested[:-1]], order[nested[1:]]

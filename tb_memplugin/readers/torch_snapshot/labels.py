@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from tb_memplugin.model.arrays import I32, I64, U8
+from tb_memplugin.model.arrays import I32, I64, U8, take_or_missing
 from tb_memplugin.model.kinds import Role, SpanKind
 from tb_memplugin.model.tables import NamedSpans, Stacks
 from tb_memplugin.model.text import Strings, Text
@@ -36,7 +36,7 @@ def operators(stacks: Stacks, leaf: I32) -> Text:
 
 def _names(stacks: Stacks, pattern: re.Pattern[str], nodes: I64) -> list[str]:
     """Return the name that the pattern finds in each frame's function; empty for -1. Each function is searched once."""
-    codes = np.where(nodes >= 0, stacks.function.codes[nodes], -1).tolist() if len(stacks.parent) else [-1] * len(nodes)
+    codes = take_or_missing(stacks.function.codes, nodes).tolist()
     found = {code: pattern.search(stacks.function.strings[code]) for code in set(codes) if code >= 0}
     names = {code: match[1] if match else "" for code, match in found.items()}
     return [names.get(code, "") for code in codes]

@@ -52,7 +52,7 @@ def lifetimes(trace: Trace, segments: Segments, blocks: Blocks, settings: Mappin
         ends = (action == TraceAction.FREE_REQUESTED) & ~np.isin(trace.address, blocks.address)
     events = np.flatnonzero((action == TraceAction.ALLOC) | ends)
     pairs = pair(trace.address[events], ends[events], trace.known[events])
-    partner = np.where(pairs.partner >= 0, events[np.maximum(pairs.partner, 0)] if len(events) else -1, -1)
+    partner = np.append(events, -1)[pairs.partner]
     is_free = ends[events]
     allocs, stray_frees = events[~is_free], events[is_free & (partner < 0)]
     freed = partner[~is_free]

@@ -120,7 +120,6 @@ MAX_INSTRUCTIONS = 20_000_000  # to visit inside fusions, as a damaged file may 
 class FusedInstructions:
     """Instructions inside of fusions, one row each."""
 
-    module: HloModule
     dataflow: DataflowAnalysis
     body: FusedComputations
     computation: I64  # row of `body.first`
@@ -141,11 +140,11 @@ class FusedInstructions:
             body.operand,
             kind,
             weight,
-            min(MAX_INSTRUCTIONS, self.module.budget.left // SOURCE_BYTES),
+            min(MAX_INSTRUCTIONS, nodes.budget.left // SOURCE_BYTES),
         )
         number = body.parameter_number[parameter]
         user = self.dataflow.schedule.order[self.position[row]]
-        operands = self.module.operands
+        operands = nodes.module.operands
         # The file's parameter number may be out of range.
         inside = body.is_parameter[parameter] & (number >= 0) & (number < operands.count()[user])
         operand = np.full(len(user), -1, dtype=np.int64)
@@ -181,4 +180,4 @@ def fused_results(module: HloModule, dataflow: DataflowAnalysis, positions: I32)
     good = (leaf >= 0) & (node >= 0)
     which, leaf = which[good], leaf[good].astype(np.int32)
     value = dataflow.node_buffer[nodes.node_at(positions[which], node[good])].astype(np.int32)
-    return FusedResults(module, dataflow, body, which, leaf, positions[which], value)
+    return FusedResults(dataflow, body, which, leaf, positions[which], value)
