@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import zip_longest
 from string import Formatter
+from typing import Any
 
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
@@ -128,8 +129,9 @@ class MessageKind:
     def _failure(self, page: NormalizedText, found: FoundMessage) -> Failure:
         self._add_facts(page, found)
         values = found.values
+        figures: dict[str, Any] = {name: found.figure(name) for name in FIGURES}
         said = OutOfMemory(
-            *map(found.figure, FIGURES), self.phase, self.host, found.name("wanted_by"),
+            **figures, phase=self.phase, host=self.host, wanted_by=found.name("wanted_by"),
             program=found.name("program") if self.needs else "",
         )  # fmt: skip
         failure = Failure(
@@ -139,11 +141,10 @@ class MessageKind:
         )  # fmt: skip
         if self.finish is not None:
             failure = self.finish(failure, found)
-        said = failure.out_of_memory
-        # Sums of damaged figures.
-        said = replace(said, **{name: None for name in FIGURES if (getattr(said, name) or 0) > MAX_PRINTED})
+        damaged = [name for name in FIGURES if (getattr(failure.out_of_memory, name) or 0) > MAX_PRINTED]  # in sums
+        failure = failure.saying(**dict.fromkeys(damaged))
         used = None if failure.used is None or failure.used > MAX_PRINTED else failure.used
-        return replace(failure, used=used, out_of_memory=self._in_words(said, values))
+        return replace(failure, used=used, out_of_memory=self._in_words(failure.out_of_memory, values))
 
     def _add_facts(self, page: NormalizedText, found: FoundMessage) -> None:
         """Add the figures and names that the text around the message has."""

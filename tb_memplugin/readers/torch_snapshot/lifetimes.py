@@ -152,9 +152,9 @@ class _AddressRanges(NamedTuple):
 def locate_in_segments(trace: Trace, segments: Segments, lives: BlockLifetimes) -> tuple[Regions, I32, I64]:
     """Return all segments over time, and per allocation its segment and its offset in bytes; -1 where it is in none."""
     both = zip(_plain_segments(trace, segments), _expandable_segments(trace, segments), strict=True)
-    ranges = _AddressRanges(*(np.concatenate(columns) for columns in both))
-    order = np.lexsort((ranges.start, ranges.base))
-    ranges = _AddressRanges(*(column[order] for column in ranges))
+    base, size, start, end = (np.concatenate(columns) for columns in both)
+    order = np.lexsort((start, base))
+    ranges = _AddressRanges(base[order], size[order], start[order], end[order])
     regions = Regions(
         index=ranges.base.view(np.int64),
         size=ranges.size.astype(np.int64),
