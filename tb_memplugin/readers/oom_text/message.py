@@ -141,8 +141,9 @@ class MessageKind:
         )  # fmt: skip
         if self.finish is not None:
             failure = self.finish(failure, found)
-        damaged = [name for name in FIGURES if (getattr(failure.out_of_memory, name) or 0) > MAX_PRINTED]  # in sums
-        failure = failure.saying(**dict.fromkeys(damaged))
+        # Figures may be sums of damaged ones.
+        too_large = [name for name in FIGURES if (getattr(failure.out_of_memory, name) or 0) > MAX_PRINTED]
+        failure = failure.saying(**dict.fromkeys(too_large))
         used = None if failure.used is None or failure.used > MAX_PRINTED else failure.used
         return replace(failure, used=used, out_of_memory=self._in_words(failure.out_of_memory, values))
 

@@ -74,7 +74,8 @@ def _values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowValues:
     results = _leaves(nodes, [root] if root >= 0 else [])
     shape, elements, floating = _shapes(module)
     carried_to, carried_from = dataflow.loop_carried
-    fused, producer = multi_output_fusions(dataflow), dataflow.defined.astype(np.int32)
+    fused = multi_output_fusions(dataflow)
+    producer = dataflow.defined.astype(np.int32)  # the position of each value's instruction; -1 if it is not scheduled
     row, _, value = dataflow.late.results(dataflow.node_buffer)
     producer[value] = dataflow.late.update[row]
     # Instructions that compute each of their results from some operands only.
