@@ -14,13 +14,13 @@ import numpy.typing as npt
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.caveats import Caveat, CaveatCode
-from tb_memplugin.model.kinds import NOTES_PREFIX, Axis, RecordingKind, RegionKind, Role
+from tb_memplugin.model.kinds import NOTES_PREFIX, Axis, RecordingKind, Role
 from tb_memplugin.model.recording import CaptureInfo, Recording
-from tb_memplugin.model.tables import Allocations, DeviceProfileCounts, Regions, ReportedMemory
+from tb_memplugin.model.tables import Allocations, DeviceProfileCounts, ReportedMemory
 from tb_memplugin.numbered_names import natural_key
 from tb_memplugin.readers.common import table_builder
 from tb_memplugin.readers.common.limits import HAS, IS, MAX_BYTES, counted_caveat
-from tb_memplugin.readers.common.part import FilePart
+from tb_memplugin.readers.common.part import FilePart, Origin
 from tb_memplugin.readers.pprof_profile import Profile, read_profile
 from tb_memplugin.sizes import counted
 
@@ -89,33 +89,29 @@ UNKNOWN_DEVICE = "unknown device"
 def open_pprof(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[FilePart]:
     """Return the one part of a profile; reading it raises InputError where it is none."""
     title = path.replace("\\", "/").rpartition("/")[2]
-    read = partial(_read, data, path, title, run, host)
+    read = partial(_read, data, title, Origin(run, host, path))
     return [FilePart(title, RecordingKind.DEVICE_PROFILE, path, len(data), read)]
 
 
-def _read(data: bytes | memoryview, path: str, title: str, run: str, host: str) -> list[Recording]:
-    profile = read_profile(data, path)
+def _read(data: bytes | memoryview, title: str, origin: Origin) -> list[Recording]:
+    profile = read_profile(data, origin.source)
     note = read_notes(profile.comments)
     caveats, unknown = _caveats(profile), _beyond(profile.bytes)
     known_bytes = np.where(unknown, 0, profile.bytes) if unknown.any() else profile.bytes
     found = []
-    for memory, rows in _memories(profile, path).items():
+    for memory, rows in _memories(profile, origin.source).items():
         device = note.devices.get(memory, {})
         size = known_bytes[rows]
         found.append(
             Recording(
+                **origin._asdict(),
                 kind=RecordingKind.DEVICE_PROFILE,
                 title=title,
-                run=run,
-                host=host,
-                source=path,
                 memory=memory,
                 axis=Axis.INSTANT,
                 length=1,
                 allocations=_allocations(profile, rows, size),
-                regions=Regions(
-                    np.zeros(1, np.int64), np.array([size.sum()]), np.array([int(RegionKind.TEMPORARY)], np.uint8)
-                ),
+                regions=table_builder.segments(np.zeros(1, np.int64), np.array([size.sum()])),
                 stacks=profile.stacks,
                 reported=reported_memory(device),
                 device_profile=DeviceProfileCounts(np.clip(profile.count[rows], 0, MAX_BYTES)),

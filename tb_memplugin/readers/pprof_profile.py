@@ -126,6 +126,8 @@ def read_profile(data: bytes | memoryview, path: str) -> Profile:
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     count, size, leaf, kind, device = columns or [np.empty(0, np.int64)] * 5
     samples = len(tables["sample"]["span"].start)
+    # A file with more than a few comments is damaged, so only the first ones are read.
+    comments = list(dict.fromkeys(tables["comment"]["value"][:MAX_COMMENTS].tolist()))
     return Profile(
         count=count,
         bytes=size,
@@ -134,17 +136,10 @@ def read_profile(data: bytes | memoryview, path: str) -> Profile:
         device=strings.take(device),
         stacks=locations.stacks(),
         time_ns=int(tables[""]["time_nanos"][0]) or None,
-        comments=_comments(tables["comment"]["value"], strings),
+        comments=tuple(strings.take(np.array(comments, dtype=np.int64)).tolist()),
         broken=samples - len(count),
         unknown_frames=locations.unknown,
     )
-
-
-def _comments(entries: I64, strings: _Strings) -> tuple[str, ...]:
-    """Return the distinct comments. A file with more than a few is damaged; only the first ones are returned."""
-    first = list(dict.fromkeys(entries[:MAX_COMMENTS].tolist()))
-    texts = strings.take(np.array(first, dtype=np.int64))
-    return tuple(texts[i] for i in range(len(texts)))
 
 
 def _strings(raw: bytes | memoryview, spans: Spans) -> _Strings:

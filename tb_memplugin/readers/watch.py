@@ -15,7 +15,7 @@ from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.limits import MAX_BYTES, MAX_TIME_US, impossible_bytes
-from tb_memplugin.readers.common.part import FilePart
+from tb_memplugin.readers.common.part import FilePart, Origin
 from tb_memplugin.readers.watch_layout import (
     INTEGER,
     PHASE,
@@ -52,18 +52,17 @@ def read_spans(records: I64, clock: I64, start_ns: int) -> NamedSpans:
     failed = np.flatnonzero(records[:, RecordColumn.EVENT] == RecordEvent.OUT_OF_MEMORY)
     following = np.r_[step[1:], step[-1:] + 1]
     count = np.maximum(following - step, 1)
-    names = [*_names(step, count), *[OUT_OF_MEMORY] * len(failed)]
+    # Steps between two samples are in the span of the first of them.
+    names = [
+        f"step {first}" if many == 1 else f"steps {first} to {first + many - 1}"
+        for first, many in zip(step.tolist(), count.tolist(), strict=True)
+    ]
+    names += [OUT_OF_MEMORY] * len(failed)
     kind = np.repeat([SpanKind.STEP, SpanKind.OUT_OF_MEMORY], [len(at), len(failed)]).astype(np.uint8)
     starts, ends = np.r_[start, clock[failed]], np.r_[end, clock[failed]]
     order = np.argsort(starts, kind="stable")
     counts = np.r_[count, np.zeros_like(failed)]
     return NamedSpans(Text.of(names).take(order), kind[order], starts[order], ends[order], counts[order])
-
-
-def _names(step: I64, count: I64) -> list[str]:
-    """Name each span of `count` steps. Steps between two samples are in the span of the first of them."""
-    pairs = zip(step.tolist(), count.tolist(), strict=True)
-    return [f"step {first}" if many == 1 else f"steps {first} to {first + many - 1}" for first, many in pairs]
 
 
 TITLE = "watch"
@@ -75,7 +74,7 @@ NEWEST = 9  # the usual distance of so many last samples is the interval, which 
 
 def open_watch(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[FilePart]:
     """Return the single part of a watch file; reading it raises InputError where it is none."""
-    return [FilePart(TITLE, RecordingKind.WATCH, path, len(data), partial(_read, data, path, run, host))]
+    return [FilePart(TITLE, RecordingKind.WATCH, path, len(data), partial(_read, data, Origin(run, host, path)))]
 
 
 class _Samples(NamedTuple):
@@ -93,9 +92,9 @@ class _Samples(NamedTuple):
         return dict(zip(self.names, self.counters.T[len(DeviceColumn) :], strict=True))
 
 
-def _read(data: bytes | memoryview, path: str, run: str, host: str) -> list[Recording]:
-    budget = ReadBudget(data, path)
-    header, begin = read_header(data, path)
+def _read(data: bytes | memoryview, origin: Origin) -> list[Recording]:
+    budget = ReadBudget(data, origin.source)
+    header, begin = read_header(data, origin.source)
     width = header.width
     # A writer that was killed may leave a part of a record, which is dropped.
     count = (len(data) - begin) // (width * 8)
@@ -106,7 +105,10 @@ def _read(data: bytes | memoryview, path: str, run: str, host: str) -> list[Reco
     records = records[(time >= header.start_ns) & (time <= MAX_TIME_US * 1000)]  # zeros after a loss of power
     clock = np.maximum.accumulate(records[:, RecordColumn.TIME]) - header.start_ns
     spans = read_spans(records, clock, header.start_ns)
-    sampling = _sampling(header, records, clock)
+    between, intended = np.diff(clock[-NEWEST:]), header.interval_ns
+    usual = int(np.median(between)) if len(between) else 0
+    finished = len(records) > 0 and bool(records[-1, RecordColumn.EVENT] == RecordEvent.FINISHED)
+    sampling = Sampling(usual if usual > MORE_THAN_LATE * intended else intended, finished)
     found = []
     for number, device in enumerate(header.devices):
         named = [at for at, column in enumerate(header.columns) if column.device == device.name]
@@ -120,17 +122,9 @@ def _read(data: bytes | memoryview, path: str, run: str, host: str) -> list[Reco
         names = tuple(header.columns[at].name for at in named)
         samples = _with_peaks(_Samples(clock[known], counters[known], names))
         problems = impossible_bytes(int((~possible).sum()), "counter", ("is", "are"), "impossible and ignored")
-        made = _recording(header, device, samples, spans, sampling, (run, host, path))
-        found.append(made(caveats=(*_caveats(device, samples, sampling), *problems)))
+        caveats = (*_caveats(device, samples, sampling), *problems)
+        found.append(_recording(header, device, samples, spans, sampling, caveats, origin))
     return sorted(found, key=lambda recording: recording.memory == HOST_MEMORY)
-
-
-def _sampling(header: WatchHeader, records: I64, clock: I64) -> Sampling:
-    between = np.diff(clock[-NEWEST:])
-    usual = int(np.median(between)) if len(between) else 0
-    finished = len(records) > 0 and bool(records[-1, RecordColumn.EVENT] == RecordEvent.FINISHED)
-    intended = header.interval_ns
-    return Sampling(usual if usual > MORE_THAN_LATE * intended else intended, finished)
 
 
 def _with_peaks(samples: _Samples) -> _Samples:
@@ -155,21 +149,17 @@ def _recording(
     samples: _Samples,
     spans: NamedSpans,
     sampling: Sampling,
-    origin: tuple[str, str, str],
-) -> partial[Recording]:
-    """Return the recording of a device, without its caveats."""
-    run, host, path = origin
+    caveats: tuple[Caveat, ...],
+    origin: Origin,
+) -> Recording:
     none = np.empty(0, np.int64)
     limit, reserved = samples.column(DeviceColumn.LIMIT), samples.column(DeviceColumn.RESERVED)
     in_use, named = samples.column(DeviceColumn.IN_USE), samples.named
     is_torch, is_host = device.source is CounterSource.TORCH, device.source is CounterSource.PROC
-    return partial(
-        Recording,
+    return Recording(
+        **origin._asdict(),
         kind=RecordingKind.WATCH,
         title=TITLE,
-        run=run,
-        host=host,
-        source=path,
         memory=device.name,
         axis=Axis.TIME,
         length=len(samples.clock),
@@ -186,6 +176,7 @@ def _recording(
         phases=_phase_peaks(named),
         reported_peak=int(samples.column(DeviceColumn.PEAK).max(initial=0)) or None,
         capacity=int(limit.max(initial=0)) or None,
+        caveats=caveats,
     )
 
 

@@ -166,20 +166,15 @@ def _devices(listed: object, path: str) -> tuple[WatchedDevice, ...]:
         raise InputError("damaged: it has no list of devices", path, REMEDY)
     if len(listed) > MAX_DEVICES:
         raise too_many("devices", len(listed), MAX_DEVICES, path)
-    devices = tuple(_device(device, path) for device in listed)
+    devices = []
+    for device in listed:
+        name, source = map(device.get, ("name", "source")) if isinstance(device, dict) else (None, None)
+        if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME or source not in tuple(CounterSource):
+            raise InputError("damaged: a device has no name or an unknown source", path, REMEDY)
+        devices.append(WatchedDevice(name, CounterSource(source)))
     if len({device.name for device in devices}) < len(devices):
         raise InputError("damaged: several devices have one name", path, REMEDY)
-    return devices
-
-
-def _device(listed: object, path: str) -> WatchedDevice:
-    try:
-        name, source = (listed["name"], CounterSource(listed["source"])) if isinstance(listed, dict) else ("", None)
-    except (KeyError, ValueError):
-        name, source = "", None
-    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME or source is None:
-        raise InputError("damaged: a device has no name or an unknown source", path, REMEDY)
-    return WatchedDevice(name, source)
+    return tuple(devices)
 
 
 def _columns(listed: object, path: str) -> tuple[NamedColumn, ...]:

@@ -144,7 +144,7 @@ def test_planes_in_another_order_lose_nothing(order: str) -> None:
     at = body.index(name)
     without = body[:at] + body[at + len(name) :]
     plane = {"name last": without + name, "no name": without, "name twice": body + name}[order]
-    content = XSpace().SerializeToString() + b"\x0a" + bytes(needed._varint_bytes(len(plane))) + plane
+    content = XSpace().SerializeToString() + needed._head(needed.SPACE_PLANES, len(plane)) + plane
     read = bytes(read_content(remote(content))[0])
     assert order == "name twice" or read == content
     assert lines(read).keys() == lines(content).keys()

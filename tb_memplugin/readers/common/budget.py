@@ -54,11 +54,6 @@ class ReadBudget:
         """Return how many bytes may still be charged."""
         return self.limit - self.used
 
-    @property
-    def content_limit(self) -> int:
-        """Return how many bytes the file may decompress to."""
-        return min(CONTENT_BASE_BYTES + CONTENT_MULTIPLE * self.size, self.left)
-
     def charge(self, nbytes: int) -> None:
         """Count bytes that are about to be allocated. InputError beyond the limit, ReadError without free memory."""
         with self._lock:
@@ -103,7 +98,7 @@ def decompress(data: bytes | memoryview, budget: ReadBudget) -> bytes | memoryvi
     """
     if bytes(data[:2]) != GZIP_MAGIC:
         return data
-    limit, done = budget.content_limit, 0
+    limit, done = min(CONTENT_BASE_BYTES + CONTENT_MULTIPLE * budget.size, budget.left), 0
     content = np.empty(min(int.from_bytes(data[-4:], "little"), limit), np.uint8)  # the file ends with its length
     try:
         for chunk in _chunks(memoryview(data)):

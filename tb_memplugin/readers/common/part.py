@@ -8,6 +8,14 @@ from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 
 
+class Origin(NamedTuple):
+    """What each recording says of where it is from: its run and host, and its file."""
+
+    run: str
+    host: str
+    source: str
+
+
 class NoEventsReason(NamedTuple):
     """The reason why a profile has no allocator events, and the remedy; `code` is stable, for programs."""
 

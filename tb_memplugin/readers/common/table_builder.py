@@ -3,8 +3,8 @@
 import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64, U8
-from tb_memplugin.model.kinds import Role
-from tb_memplugin.model.tables import Allocations, Regions, Stacks
+from tb_memplugin.model.kinds import RegionKind, Role
+from tb_memplugin.model.tables import Allocations, NamedSpans, Regions, Stacks
 from tb_memplugin.model.text import Strings, Text
 
 
@@ -57,10 +57,21 @@ def allocations(
     )
 
 
+def segments(base: I64, size: I64) -> Regions:
+    """Build regions from an allocator's segments, identified by address."""
+    return Regions(base, size, np.full(len(size), RegionKind.TEMPORARY, dtype=np.uint8))
+
+
 def no_stacks() -> Stacks:
     """Build an empty tree of stacks."""
     none, no_text = np.empty(0, dtype=np.int32), Text.of([])
     return Stacks(none, no_text, no_text, none)
+
+
+def no_spans() -> NamedSpans:
+    """Build an empty table of spans."""
+    empty = np.empty(0, dtype=np.int64)
+    return NamedSpans(Text.of([]), np.empty(0, dtype=np.uint8), empty, empty)
 
 
 def no_regions() -> Regions:

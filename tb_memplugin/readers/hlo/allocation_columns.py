@@ -21,16 +21,13 @@ from tb_memplugin.readers.hlo.placement import Placement
 def allocation_columns(module: HloModule, placement: Placement, leaf_frame: I32) -> Allocations:
     """Build the rows of all memory spaces; regions and canonical rows are numbered over the whole module."""
     buffer = placement.buffer
-    known = buffer >= 0
-    has_buffers = len(module.buffers["id"]) > 0
-    instruction = np.where(known, module.buffer_instruction[buffer], -1) if has_buffers else buffer
-    node = np.where(known, module.buffer_node[buffer], -1) if has_buffers else buffer
+    instruction, node = (take_or_missing(column, buffer) for column in (module.buffer_instruction, module.buffer_node))
     shape, dtype, unpadded = _shape_columns(module, node)
     size = placement.size
     path = module.tables[f"{BUFFERS}.defined_at.shape_index"]
     names = partial(_names_of_rows, module.texts, path, len(module.buffers["id"]), buffer, instruction)
     return Allocations(
-        id=np.where(known, module.buffers["id"][buffer], -1) if has_buffers else buffer.astype(np.int64),
+        id=np.append(module.buffers["id"], -1)[buffer],
         size=size,
         requested=np.where(node >= 0, np.minimum(unpadded, size), size),
         charge=placement.charge,
@@ -88,7 +85,7 @@ def _names_of_rows(
 
 def _index_texts(path: Lists, buffer: I32, budget: ReadBudget) -> Text:
     """Return the shape index of each buffer, `{1,0}`, empty for a whole result. Few indices are distinct."""
-    count = np.where(buffer >= 0, path.count()[buffer], 0) if len(path.begin) > 1 else np.zeros(len(buffer), int)
+    count = np.append(path.count(), 0)[buffer]  # the last: no buffer
     depth = min(int(count.max(initial=0)), MAX_DEPTH)
     budget.check(32 * depth * len(buffer))
     if not depth:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.model.arrays import I32, I64, U8, Mask, connected_components, marked
+from tb_memplugin.model.arrays import I32, I64, U8, Mask, connected_components, marked, take_or_missing
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.native.hlo.liveness import hand_over, replay
 from tb_memplugin.native.hlo.shared_bytes import charge_once
@@ -76,13 +76,11 @@ def place_buffers(
     length = dataflow.schedule.length
     buffer = IdIndex(module.buffers["id"]).rows(assigned["logical_buffer_id"])
     region = assigned["parent"].astype(np.int32)
-    known = buffer >= 0
     reported = np.zeros(len(module.buffers["id"]) + 1, dtype=bool)  # the last: no buffer
     if ranges is not None:
         reported[_apply_ranges(module, dataflow, ranges)] = True
         reported[-1] = False
-    defined = np.where(known, dataflow.defined[buffer] if len(dataflow.defined) else -1, -1)
-    last_used = np.where(known, dataflow.last_used[buffer] if len(dataflow.defined) else -1, -1)
+    defined, last_used = (np.append(column, -1)[buffer] for column in (dataflow.defined, dataflow.last_used))
     # A buffer defined outside the schedule, for example in a fusion, may be live throughout.
     last_used = np.where(defined < 0, length, last_used)
     n = len(buffer)
@@ -194,8 +192,7 @@ def _charge_once(module: HloModule, rows: Placement, which: I64) -> None:
 def _mark_arguments_and_constants(module: HloModule, rows: Placement, kind: U8, length: int) -> None:
     """Make the program's arguments and constants live before it starts."""
     rows.last_used[(kind & RegionKind.CONSTANT) != 0] = length
-    buffer = rows.buffer
-    instruction = np.where(buffer >= 0, module.buffer_instruction[buffer], -1) if len(module.buffers["id"]) else buffer
+    instruction = take_or_missing(module.buffer_instruction, rows.buffer)
     is_parameter = module.is_opcode({"parameter"})[instruction] & (instruction >= 0)
     in_entry = module.instructions["parent"][instruction] == module.entry
     argument = is_parameter & in_entry & ((kind & RegionKind.PARAMETER) != 0)
@@ -204,7 +201,7 @@ def _mark_arguments_and_constants(module: HloModule, rows: Placement, kind: U8, 
 
 def _is_tuple(module: HloModule, buffer: I32) -> Mask:
     table, _ = module.instruction_shapes
-    node = np.where(buffer >= 0, module.buffer_node[buffer], -1) if len(module.buffer_node) else buffer
+    node = take_or_missing(module.buffer_node, buffer)
     return (node >= 0) & (table.child_count[node] > 0)
 
 

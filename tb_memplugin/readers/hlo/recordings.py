@@ -24,9 +24,8 @@ from tb_memplugin.readers.hlo.allocation_columns import allocation_columns, sele
 from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis
 from tb_memplugin.readers.hlo.dataflow.fused_operations import fusion_bodies, read_fused
 from tb_memplugin.readers.hlo.kernels.memory import VMEM, kernels, scoped_memory
-from tb_memplugin.readers.hlo.module.loops import named_loops
 from tb_memplugin.readers.hlo.module.program import argument_shardings, backend, device_count, read_stacks
-from tb_memplugin.readers.hlo.module.schedule import Schedule, flatten_schedule
+from tb_memplugin.readers.hlo.module.schedule import Schedule, flatten_schedule, named_loops
 from tb_memplugin.readers.hlo.module.tables import HloModule
 from tb_memplugin.readers.hlo.placement import LiveRanges, Placement, place_buffers
 from tb_memplugin.sizes import agree, counted

@@ -10,7 +10,8 @@ from tb_memplugin.formats import HLO_TEXT
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.protos.hlo_fields import HloProto
 from tb_memplugin.readers.common.budget import GZIP_FORMAT, GZIP_MAGIC, ReadBudget, decompress
-from tb_memplugin.readers.hlo.module.tables import ALLOCATIONS, MAX_BYTES
+from tb_memplugin.readers.common.limits import MAX_BYTES
+from tb_memplugin.readers.hlo.module.tables import ALLOCATIONS
 from tb_memplugin.readers.hlo.recordings import memory_name
 
 # Reading these takes 0.03 ms, however long the program is; reading all of a program takes 5 ms or more.

@@ -8,12 +8,11 @@ from tb_memplugin.formats import OOM_TEXT_BYTES
 from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.readers.common.part import FilePart
+from tb_memplugin.readers.common.part import FilePart, Origin
 from tb_memplugin.readers.oom_text.excerpts import excerpts_of
 from tb_memplugin.readers.oom_text.messages import MESSAGES
 from tb_memplugin.readers.oom_text.messages.serving import with_engine_advice
 from tb_memplugin.readers.oom_text.normalize import NormalizedText
-from tb_memplugin.readers.oom_text.preceding import with_lines_before
 from tb_memplugin.readers.oom_text.recordings import merge, rank, recordings
 from tb_memplugin.readers.oom_text.startup import with_ledger
 
@@ -44,11 +43,10 @@ def read_oom_text(
     # Without figures, only the most specific words count: others say the same.
     failures = failures or next(filter(None, (merge(m.find(normalized)) for m in MESSAGES if m.vague)), [])
     failures = with_ledger(with_engine_advice(failures, normalized.text), normalized)
-    failures = [with_lines_before(failure, normalized) for failure in failures]
     if not failures:
         remedy = "paste the whole message from its first line; for a killed process, its exit code is enough"
         raise InputError("No out-of-memory error in the text", source or "the text", remedy)
-    found = recordings(failures, run=run, host=host, source=source)
+    found = recordings(failures, normalized, Origin(run, host, source))
     skipped += len(data) - len(end) - len(before)
     if skipped <= 0:
         return found

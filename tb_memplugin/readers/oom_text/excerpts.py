@@ -53,8 +53,9 @@ class LogExcerpts:
         after = 0
         for at in _line_starts(text, self._begin, end):
             line = text[at : at + LINE_BYTES].partition(b"\n")[0]
-            if _words(LINES).search(line):
-                self._keep_line(line)
+            if self._lines < MAX_LINES and _words(LINES).search(line):
+                self._lines += 1
+                self._kept.append(line)
             if at >= after and self._searches and worker_of(_line(text, at)) not in self._workers:
                 after = self._search_window(text, at, after)
 
@@ -77,11 +78,6 @@ class LogExcerpts:
         first = text.find(b"\n", first, begin) + 1 or first  # a whole line, where there is one
         self._kept.append(text[first : begin + WINDOW_BYTES])
         return begin + WINDOW_BYTES - BEFORE_BYTES
-
-    def _keep_line(self, line: bytes) -> None:
-        if self._lines < MAX_LINES:
-            self._lines += 1
-            self._kept.append(line)
 
 
 def _line(text: bytes, at: int) -> str:
@@ -119,11 +115,6 @@ def _line_starts(text: bytes, begin: int, end: int) -> Iterator[int]:
 def excerpts_of(text: bytes | memoryview) -> bytes:
     """Return the excerpts of a text in memory."""
     found = LogExcerpts()
-    for piece in _pieces(text):
-        found.add(piece)
-    return found.content()
-
-
-def _pieces(text: bytes | memoryview) -> Iterator[bytes | memoryview]:
     for at in range(0, len(text), PIECE_BYTES):
-        yield text[at : at + PIECE_BYTES]
+        found.add(text[at : at + PIECE_BYTES])
+    return found.content()

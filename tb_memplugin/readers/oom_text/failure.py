@@ -1,17 +1,19 @@
 """An out-of-memory failure as parsed from a text, its listed buffers as columns, and what the parsers share."""
 
+from __future__ import annotations
+
 import re
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 
-from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.caveats import Caveat
-from tb_memplugin.model.kinds import RegionKind, Role
+from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.out_of_memory import OutOfMemory
 from tb_memplugin.model.tables import Allocations, ProgramChunks, Regions, Stacks
 from tb_memplugin.model.text import Text
@@ -35,18 +37,13 @@ class Buffer:
     source: tuple[str, int] | None = None  # file, line
 
 
-@cache
-def _no_rows() -> tuple[Allocations, Stacks]:
-    return table([])
-
-
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Named buffers, or an allocator's chunks with addresses."""
 
-    allocations: Allocations = field(default_factory=lambda: _no_rows()[0])
-    regions: Regions = field(default_factory=lambda: table_builder.no_regions())
-    stacks: Stacks = field(default_factory=lambda: _no_rows()[1])
+    allocations: Allocations
+    regions: Regions
+    stacks: Stacks
     program_chunks: ProgramChunks | None = None
 
     def __len__(self) -> int:
@@ -58,19 +55,13 @@ class Rows:
 
 
 def named_buffers(buffers: Sequence[Buffer]) -> Rows:
-    """Build rows from named buffers."""
-    allocations, stacks = table(buffers)
-    return Rows(allocations, table_builder.no_regions(), stacks)
-
-
-def table(buffers: Sequence[Buffer]) -> tuple[Allocations, Stacks]:
-    """Build allocations, and stacks of one frame each from the buffers' source lines."""
+    """Build rows from named buffers, with stacks of one frame each from their source lines."""
     sources = list(dict.fromkeys(buffer.source for buffer in buffers if buffer.source))
     frame = {source: number for number, source in enumerate(sources)}
     shapes = [buffer.shape for buffer in buffers]
     allocations = table_builder.allocations(
-        _int64([buffer.size for buffer in buffers]),
-        requested=_int64([buffer.size if buffer.requested is None else buffer.requested for buffer in buffers]),
+        np.array([buffer.size for buffer in buffers], dtype=np.int64),
+        requested=np.array([b.size if b.requested is None else b.requested for b in buffers], dtype=np.int64),
         role=np.array([int(buffer.role) for buffer in buffers], dtype=np.uint8),
         stack=np.array([frame.get(buffer.source, -1) if buffer.source else -1 for buffer in buffers], dtype=np.int32),
         name=Text.of([buffer.name for buffer in buffers]),
@@ -85,22 +76,19 @@ def table(buffers: Sequence[Buffer]) -> tuple[Allocations, Stacks]:
         file=Text.of([file for file, _ in sources]),
         line=np.array([line for _, line in sources], dtype=np.int32),
     )
-    return allocations, stacks
+    return Rows(allocations, table_builder.no_regions(), stacks)
 
 
-def segments(base: I64, size: I64) -> Regions:
-    """Build regions from an allocator's segments, identified by address."""
-    return Regions(base, size, np.full(len(size), int(RegionKind.TEMPORARY), dtype=np.uint8))
+@cache
+def no_rows() -> Rows:
+    """Return the rows of a failure that lists nothing."""
+    return named_buffers([])
 
 
 def dtype_of(shape: str) -> str:
     """Return the dtype of a shape, `bf16` of `bf16[4,512]{1,0}`; empty for a tuple."""
     dtype, bracket, _ = shape.partition("[")
     return dtype if bracket and dtype.isalnum() else ""
-
-
-def _int64(values: list[int]) -> I64:
-    return np.array(values, dtype=np.int64)
 
 
 OP_NAME = re.compile(r'op_name="([^"\n]{0,4000})')  # also matches a name that is cut off
@@ -136,13 +124,17 @@ class Failure:
     tool: str  # equal tool and size mean one failure reported twice
     memory: str
     out_of_memory: OutOfMemory
-    rows: Rows = field(default_factory=Rows)
+    rows: Rows = field(default_factory=no_rows)
     used: int | None = None
     lifetime_peak: int | None = None
     program: str = ""
     cut: bool = False
     worker: str = ""  # that wrote it, where several write to the text
     caveats: tuple[Caveat, ...] = ()
+
+    def saying(self, **fields: Any) -> Failure:
+        """Return the failure with other values in these fields of its OutOfMemory."""
+        return replace(self, out_of_memory=replace(self.out_of_memory, **fields))
 
 
 def last_matches(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:

@@ -5,11 +5,13 @@ the fields of OutOfMemory, or names of the message's own. `(?P<program>...)` is 
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import zip_longest
 from string import Formatter
+from typing import Any
 
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
@@ -100,18 +102,17 @@ class MessageKind:
             return
         if self.unless and self.unless.replace(" ", "") in page.squeezed:
             return
-        matches = self._exact_matches(page) if self.exact else self._matches(page)
+        matches = self._matches(page)
         for (at, end, values), following in zip_longest(matches, matches[1:]):
             limit = following[0] if following else len(page.text)
             block = page.text[end : min(limit, end + BLOCK_CHARS)]
             yield self._failure(page, FoundMessage(at, values, block))
 
-    def _exact_matches(self, page: NormalizedText) -> list[tuple[int, int, Values]]:
-        found = last_matches(spaced(self.pattern, True), page.text)
-        return [(match.start(), match.end(), values_of(self.pattern, match)) for match in found]
-
     def _matches(self, page: NormalizedText) -> list[tuple[int, int, Values]]:
         """Find the message in the squeezed text, and read names from the text where it has the same words there."""
+        if self.exact:
+            exact = last_matches(spaced(self.pattern, True), page.text)
+            return [(match.start(), match.end(), values_of(self.pattern, match)) for match in exact]
         found = []
         for match in last_matches(squeezed(self.pattern), page.squeezed):
             at, end = page.place(match.start()), page.place(match.end() - 1) + 1
@@ -128,27 +129,23 @@ class MessageKind:
     def _failure(self, page: NormalizedText, found: FoundMessage) -> Failure:
         self._add_facts(page, found)
         values = found.values
-        asked, free, largest_free, capacity, in_use, exceeded = map(found.figure, FIGURES)
-        out_of_memory = OutOfMemory(
-            asked, free, largest_free, capacity, in_use, exceeded, self.phase, self.host, found.name("wanted_by"),
+        figures: dict[str, Any] = {name: found.figure(name) for name in FIGURES}
+        said = OutOfMemory(
+            **figures, phase=self.phase, host=self.host, wanted_by=found.name("wanted_by"),
             program=found.name("program") if self.needs else "",
         )  # fmt: skip
         failure = Failure(
-            found.at, self.tool, self.memory.format_map(_Known(values)).strip(), out_of_memory,
-            used=asked if self.needs else in_use, program=found.name("program"), worker=page.worker(found.at),
+            found.at, self.tool, self.memory.format_map(defaultdict(str, values)).strip(), said,
+            used=said.asked if self.needs else said.in_use, program=found.name("program"), worker=page.worker(found.at),
             caveats=self.caveats,
         )  # fmt: skip
         if self.finish is not None:
             failure = self.finish(failure, found)
-        said = failure.out_of_memory
-        asked, free, largest_free, capacity, in_use, exceeded, used = (
-            None if size is None or size > MAX_PRINTED else size  # sums of damaged figures
-            for size in (*(getattr(said, name) for name in FIGURES), failure.used)
-        )
-        said = replace(
-            said, asked=asked, free=free, largest_free=largest_free, capacity=capacity, in_use=in_use, exceeded=exceeded
-        )
-        return replace(failure, used=used, out_of_memory=self._in_words(said, values))
+        # Figures may be sums of damaged ones.
+        too_large = [name for name in FIGURES if (getattr(failure.out_of_memory, name) or 0) > MAX_PRINTED]
+        failure = failure.saying(**dict.fromkeys(too_large))
+        used = None if failure.used is None or failure.used > MAX_PRINTED else failure.used
+        return replace(failure, used=used, out_of_memory=self._in_words(failure.out_of_memory, values))
 
     def _add_facts(self, page: NormalizedText, found: FoundMessage) -> None:
         """Add the figures and names that the text around the message has."""
@@ -171,13 +168,6 @@ class MessageKind:
             known["missing"] = PrintedFigure(max(failure.asked - room, 0))
         request, reason, advice = (_filled(texts, known) for texts in (self.request, self.reason, self.advice))
         return replace(failure, request=" ".join(request[:1]), reason=" ".join(reason[:1]), advice=tuple(advice))
-
-
-class _Known(dict[str, PrintedFigure | str]):
-    """Values of a text, empty where it has none."""
-
-    def __missing__(self, name: str) -> str:
-        return ""
 
 
 def values_of(source: str, match: re.Match[str]) -> Values:

@@ -6,7 +6,8 @@ is found wherever an author, a terminal or a screenshot's OCR breaks its lines, 
 
 import re
 from bisect import bisect_right
-from itertools import accumulate
+from collections.abc import Iterator
+from itertools import accumulate, groupby
 
 import numpy as np
 
@@ -48,6 +49,10 @@ BLANK_LINES = re.compile(r"\n{3,}")
 # repr() of an error, or a log that keeps an error on one line.
 ESCAPED_LINES = re.compile(r"\\n(?:\\n|\\t| {2}|Total |BufferAssignment|Peak buffers|\s*==)")
 
+NUMBER = re.compile(r"\d+")
+# Of the lines before an error: those that are shown, the characters of one, and those in which they are searched.
+MAX_LINES_BEFORE, LINE_CHARS, SEARCHED_CHARS = 20, 200, 20_000
+
 
 class NormalizedText:
     """A normalized text: colors, prefixes, quotation marks and indentation are removed, and lines end in `\\n` alone.
@@ -69,13 +74,18 @@ class NormalizedText:
 
     def worker(self, at: int) -> str:
         """Return the name of the worker that wrote a place in the text, such as `rank3`; empty if it has none."""
-        number = min(bisect_right(self._ends, at), len(self._workers) - 1)
-        return self._workers[number].strip(" ()[]:")
+        return self._workers[self._worker_number(at)].strip(" ()[]:")
 
-    def begin_of_worker(self, at: int) -> int:
-        """Return where the lines of the worker begin that wrote a place in the text."""
-        number = min(bisect_right(self._ends, at), len(self._workers) - 1)
-        return self._ends[number - 1] if number else 0
+    def _worker_number(self, at: int) -> int:
+        return min(bisect_right(self._ends, at), len(self._workers) - 1)
+
+    def lines_before(self, at: int) -> tuple[str, ...]:
+        """Return the last lines of the same worker before the line of a place, the oldest first, and in short."""
+        number, end = self._worker_number(at), self.text.rfind("\n", 0, at) + 1
+        begin = self._ends[number - 1] if number else 0
+        if end - begin > SEARCHED_CHARS:
+            begin = self.text.find("\n", end - SEARCHED_CHARS, end) + 1 or end
+        return tuple(_folded(self.text[begin:end].split("\n")))[-MAX_LINES_BEFORE:]
 
     @cached_property
     def squeezed(self) -> str:
@@ -91,6 +101,14 @@ class NormalizedText:
     def place(self, squeezed: int) -> int:
         """Return the place in the text of a place in `squeezed`; its end for the end."""
         return int(self.places[squeezed]) if squeezed < len(self.places) else len(self.text)
+
+
+def _folded(lines: list[str]) -> Iterator[str]:
+    """Return the last of lines that follow each other and differ in their numbers alone, as those of steps do."""
+    printable = ("".join(c if c.isprintable() else " " for c in line[:LINE_CHARS]).rstrip() for line in lines)
+    for _, group in groupby(filter(None, printable), key=lambda line: NUMBER.sub("0", line)):
+        *others, last = group
+        yield f"{last} (and those before it, with other numbers)" if others else last  # a cut log has no count
 
 
 def _without_numbers(text: str) -> str:

@@ -14,7 +14,10 @@ from tb_memplugin.model.kinds import Axis, RecordingKind
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import ReportedMemory
-from tb_memplugin.readers.oom_text.failure import MAX_TOTAL_BYTES, Failure, Rows
+from tb_memplugin.readers.common.part import Origin
+from tb_memplugin.readers.oom_text.failure import MAX_TOTAL_BYTES, Failure, Rows, no_rows
+from tb_memplugin.readers.oom_text.message import FIGURES
+from tb_memplugin.readers.oom_text.normalize import NormalizedText
 from tb_memplugin.sizes import bytes_text
 
 MAX_WORKERS = 20  # that a sentence names
@@ -72,9 +75,7 @@ def _same_request(earlier: Failure, later: Failure) -> bool:
 
 def _fill_missing(first: OutOfMemory, second: OutOfMemory) -> OutOfMemory:
     """Fill the missing figures of the first report from the second."""
-
-    figures = ("asked", "free", "largest_free", "capacity", "in_use", "exceeded")
-    missing = {name: getattr(second, name) for name in figures if getattr(first, name) is None}
+    missing = {name: getattr(second, name) for name in FIGURES if getattr(first, name) is None}
     wanted = [second.wanted_by, first.wanted_by] if second.wanted_by != first.wanted_by else [first.wanted_by]
     short, *longer = sorted(filter(None, wanted), key=len) or [""]
     wanted_by = longer[0] if longer and short in longer[0] else ", ".join([short, *longer])
@@ -106,7 +107,7 @@ def rank(failures: Iterable[Failure]) -> list[Failure]:
     )
 
 
-def recordings(failures: list[Failure], *, run: str, host: str, source: str) -> list[Recording]:
+def recordings(failures: list[Failure], page: NormalizedText, origin: Origin) -> list[Recording]:
     """Build one recording per failure; the order is their rank. Several failures of one memory are numbered."""
     memory_count: Counter[str] = Counter()
     found = []
@@ -114,7 +115,8 @@ def recordings(failures: list[Failure], *, run: str, host: str, source: str) -> 
         memory = failure.memory or "device memory"
         memory_count[memory] += 1
         memory = memory if memory_count[memory] == 1 else f"{memory} ({memory_count[memory]})"
-        found.append(_recording(failure, _title(failure), memory, rank, run, host, source))
+        failure = failure.saying(rank=rank, lines_before=page.lines_before(failure.at))
+        found.append(_recording(replace(failure, memory=memory), origin))
     return found
 
 
@@ -148,19 +150,17 @@ def _title(failure: Failure) -> str:
     return f"{title}: {bytes_text(failure.out_of_memory.asked)} {verb}"
 
 
-def _recording(failure: Failure, title: str, memory: str, rank: int, run: str, host: str, source: str) -> Recording:
+def _recording(failure: Failure, origin: Origin) -> Recording:
     rows, damaged = _drop_impossible(failure.rows)
     listed = rows.bytes
     # The text's sum is rounded and may omit some of the listed buffers.
     used = max(failure.used, listed) if failure.used is not None else listed
-    out_of_memory = replace(failure.out_of_memory, rank=rank)
+    out_of_memory = failure.out_of_memory
     return Recording(
+        **origin._asdict(),
         kind=RecordingKind.OUT_OF_MEMORY,
-        title=title,
-        run=run,
-        host=host,
-        source=source,
-        memory=memory,
+        title=_title(failure),
+        memory=failure.memory,
         axis=Axis.INSTANT,
         length=1,
         allocations=rows.allocations,
@@ -204,4 +204,4 @@ def _list_caveats(failure: Failure, listed: int, used: int) -> list[Caveat]:
 def _drop_impossible(rows: Rows) -> tuple[Rows, list[Caveat]]:
     if rows.allocations.size.sum(dtype=np.float64) <= MAX_TOTAL_BYTES:
         return rows, []
-    return Rows(), [Caveat(CaveatCode.IMPOSSIBLE_SIZES, "The listed sizes exceed any memory and are ignored")]
+    return no_rows(), [Caveat(CaveatCode.IMPOSSIBLE_SIZES, "The listed sizes exceed any memory and are ignored")]

@@ -6,7 +6,6 @@ INFO 03-21 20:15:45 [worker.py:267] model weights take 12.55GiB; non_torch_memor
 memory takes 2.38GiB; the rest of the memory reserved for KV Cache is 56.18GiB.
 """
 
-from dataclasses import replace
 from math import ceil
 
 from tb_memplugin.model.out_of_memory import MemoryShare
@@ -70,8 +69,11 @@ def _figures(text: NormalizedText) -> dict[str, int]:
     for source, pattern in zip(LINES, PATTERNS, strict=True):
         if any(word.replace(" ", "") in text.squeezed for word in marks_of(source)):
             for match in last_matches(pattern, text.squeezed):
-                values = values_of(source, match)
-                placed.append((match.start(), {name: _number(value) for name, value in values.items()}))
+                figures = {
+                    name: int(value) if isinstance(value, int) else round(float(value) * 1_000_000)
+                    for name, value in values_of(source, match).items()
+                }
+                placed.append((match.start(), figures))
     found: dict[str, int] = {}
     for _, figures in sorted(placed, key=lambda one: one[0]):
         found |= figures
@@ -81,10 +83,6 @@ def _figures(text: NormalizedText) -> dict[str, int]:
     if "keys" in found:
         found.setdefault("cache", found["keys"] + found.get("cache_values", 0))
     return found
-
-
-def _number(value: int | str) -> int:
-    return int(value) if isinstance(value, int) else round(float(value) * 1_000_000)
 
 
 def _with_ledger(failure: Failure, found: dict[str, int]) -> Failure:
@@ -98,7 +96,7 @@ def _with_ledger(failure: Failure, found: dict[str, int]) -> Failure:
     if total is not None and (rest := total - sum(share.bytes for share in shares)) > MIN_UNKNOWN * total:
         shares.append(MemoryShare("unknown", rest))
     advice = (*said.advice, *_fitting(failure, found))
-    return replace(failure, out_of_memory=replace(said, ledger=tuple(shares), advice=advice))
+    return failure.saying(ledger=tuple(shares), advice=advice)
 
 
 def _fitting(failure: Failure, found: dict[str, int]) -> list[str]:

@@ -11,7 +11,7 @@ from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.torch.json_numbers import NotNumbers, read_lists
 from tb_memplugin.readers.common.budget import ReadBudget, decompress
-from tb_memplugin.readers.common.part import FilePart
+from tb_memplugin.readers.common.part import FilePart, Origin
 from tb_memplugin.readers.torch_profiler.exported_timeline import read_category_sums, read_tensor_events
 from tb_memplugin.readers.torch_profiler.trace import read_memory_events
 
@@ -37,7 +37,7 @@ def _read(data: bytes | memoryview, path: str, *, run: str, host: str) -> list[R
     """Read a trace, a JSON object, or a timeline of export_memory_timeline, JSON lists. Raises InputError."""
     budget = ReadBudget(data, path)
     raw = decompress(data, budget)
-    origin = run, host, path
+    origin = Origin(run, host, path)
     if bytes(raw[:HEAD_BYTES]).lstrip()[:1] == b"{":
         return read_memory_events(raw, origin, budget)
     try:

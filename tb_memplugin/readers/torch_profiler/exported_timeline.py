@@ -18,14 +18,14 @@ from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.limits import HAS, IS, counted_caveat, impossible_bytes, is_plausible
+from tb_memplugin.readers.common.part import Origin
 from tb_memplugin.sizes import agree
 
 NS_PER_US = 1000
-FileOrigin = tuple[str, str, str]  # run, host, path
 
 
 def timeline_recording(
-    origin: FileOrigin,
+    origin: Origin,
     memory: str,
     clock: I64,
     start: I64,
@@ -44,14 +44,11 @@ def timeline_recording(
 
     `clock`: nanoseconds per position. `spans`: intervals on the same clock.
     """
-    run, host, path = origin
     first = int(clock[0]) if len(clock) else 0
     return Recording(
+        **origin._asdict(),
         kind=RecordingKind.TORCH_TIMELINE,
         title="timeline",
-        run=run,
-        host=host,
-        source=path,
         memory=memory,
         axis=Axis.TIME,
         length=len(clock),
@@ -94,6 +91,12 @@ def roles(category: np.ndarray) -> U8:
     return np.asarray(role_of_category[np.where(known, category, UNKNOWN)])
 
 
+def _names(category: I64) -> Text:
+    """Return the names of category numbers; for numbers outside the list, the nearest."""
+    number = np.clip(category, 0, len(CATEGORIES) - 1).astype(np.int32)
+    return Text(number, Text.of([category.name for category in CATEGORIES]).strings)
+
+
 MEMORY = "device"  # a file is of one device, without a name
 
 
@@ -106,7 +109,7 @@ class TimelineAction(IntEnum):
     DESTROY = 4
 
 
-def read_tensor_events(rows: I64, origin: FileOrigin) -> list[Recording]:
+def read_tensor_events(rows: I64, origin: Origin) -> list[Recording]:
     """Read a recording from `rows`, n x (nanoseconds, action, bytes, category) in order; frees have negative bytes."""
     kept = is_plausible(rows[:, 2])
     time, action, change, category = rows[kept].T
@@ -127,13 +130,12 @@ def read_tensor_events(rows: I64, origin: FileOrigin) -> list[Recording]:
     caveats += counted_caveat(CaveatCode.FREE_WITHOUT_ALLOCATION, unmatched_frees, "free", HAS, rest)
     caveats += impossible_bytes(int((~kept).sum()), "row", HAS, "impossible sizes, which are ignored")
     row = np.flatnonzero(~ends)
-    number = np.clip(kind[row], 0, len(CATEGORIES) - 1)
-    name = Text(number.astype(np.int32), Text.of([category.name for category in CATEGORIES]).strings)
     clock = np.maximum.accumulate(time[events]) if len(events) else np.zeros(1, np.int64)
     length = len(clock)
     end = np.where(freed[row] >= 0, freed[row], length)
+    kind, size = kind[row], size[row]
     return [
-        timeline_recording(origin, MEMORY, clock, start[row], end, size[row], roles(kind[row]), name, caveats=caveats)
+        timeline_recording(origin, MEMORY, clock, start[row], end, size, roles(kind), _names(kind), caveats=caveats)
     ]
 
 
@@ -147,8 +149,7 @@ def _pair_by_size(kind: I64, size: I64, ends: np.ndarray, position: I64) -> tupl
     new = np.r_[True, (np.diff(kind[order]) != 0) | (np.diff(size[order]) != 0)][: len(order)]
     group = np.cumsum(new) - 1
     total = np.cumsum(step)
-    before = (total - step)[new] if len(order) else total
-    depth = total - before[group] if len(order) else total
+    depth = total - (total - step)[new][group]
     level = np.where(step > 0, depth, depth + 1)  # equal for an allocation and its free
     nested = np.lexsort((np.arange(len(order)), level, group))
     here, after = order[nested[:-1]], order[nested[1:]]
@@ -166,7 +167,7 @@ def _pair_by_size(kind: I64, size: I64, ends: np.ndarray, position: I64) -> tupl
 ROW_BYTES = 512  # of a period while its recording is made; measured: 300
 
 
-def read_category_sums(time_us: I64, sizes: I64, origin: FileOrigin, budget: ReadBudget) -> list[Recording]:
+def read_category_sums(time_us: I64, sizes: I64, origin: Origin, budget: ReadBudget) -> list[Recording]:
     """Read a recording with one row for each period in which a category's bytes stay the same.
 
     `time_us`: n times in microseconds. `sizes`: n x 9 bytes; the first column is always 0, the others are categories.
@@ -181,25 +182,10 @@ def read_category_sums(time_us: I64, sizes: I64, origin: FileOrigin, budget: Rea
     end = np.where(np.r_[category[1:] != category[:-1], True], n, end)
     size = by_category[category, start]
     nonzero = size > 0
-    names = Text.of([category.name for category in CATEGORIES]).strings
-    number = np.minimum(category[nonzero], len(CATEGORIES) - 1)
-    caveat = Caveat(
-        CaveatCode.SUMS_ONLY,
-        "The file has sums per category but no tensors: a row is all memory of a category while its sum is constant.",
-    )
-    return [
-        timeline_recording(
-            origin,
-            MEMORY,
-            np.maximum.accumulate(time_us) * NS_PER_US,
-            start[nonzero],
-            end[nonzero],
-            size[nonzero],
-            roles(category[nonzero]),
-            Text(number.astype(np.int32), names),
-            caveats=[
-                caveat,
-                *impossible_bytes(int((~kept).sum()), "sum", IS, "impossible and counted as 0"),
-            ],
-        )
-    ]
+    start, end, size, category = (column[nonzero] for column in (start, end, size, category))
+    text = "The file has sums per category but no tensors: a row is all memory of a category while its sum is constant."
+    caveats = [Caveat(CaveatCode.SUMS_ONLY, text)]
+    caveats += impossible_bytes(int((~kept).sum()), "sum", IS, "impossible and counted as 0")
+    clock = np.maximum.accumulate(time_us) * NS_PER_US
+    role, name = roles(category), _names(category)
+    return [timeline_recording(origin, MEMORY, clock, start, end, size, role, name, caveats=caveats)]

@@ -28,8 +28,9 @@ from tb_memplugin.readers.common.limits import (
     is_plausible,
     too_many,
 )
+from tb_memplugin.readers.common.part import Origin
 from tb_memplugin.readers.common.rows import pair
-from tb_memplugin.readers.torch_profiler.exported_timeline import NS_PER_US, FileOrigin, timeline_recording
+from tb_memplugin.readers.torch_profiler.exported_timeline import NS_PER_US, timeline_recording
 from tb_memplugin.sizes import agree, counted
 
 STEP_NAME = re.compile(r"ProfilerStep#\d+|step[ #_:]*\d+", re.IGNORECASE)
@@ -90,23 +91,23 @@ def _names(raw: bytes | memoryview, start: I64, length: I64) -> Text:
     """Read the names of operators, each distinct one once."""
     codes, first = intern(raw, start, length)
     spans = zip(start[first].tolist(), length[first].tolist(), strict=True)
-    names = [_text(bytes(raw[at : at + size])).removeprefix(BACKWARD_PREFIX) for at, size in spans]
+    names = []
+    for at, size in spans:
+        quoted = bytes(raw[at : at + size])
+        try:
+            # JSON may contain half of a surrogate pair, which UTF-8 cannot encode.
+            name = str(json.loads(quoted)).encode(errors="replace").decode()
+        except ValueError:
+            name = quoted.decode(errors="replace").strip('"')
+        names.append(name.removeprefix(BACKWARD_PREFIX))
     return Text.of(names).take(codes)
-
-
-def _text(quoted: bytes) -> str:
-    try:
-        # JSON may contain half of a surrogate pair, which UTF-8 cannot encode.
-        return str(json.loads(quoted)).encode(errors="replace").decode()
-    except ValueError:
-        return quoted.decode(errors="replace").strip('"')
 
 
 DEVICES = {0: "cpu", 1: "cuda", 6: "hip"}  # PyTorch's DeviceType; ROCm devices may be either of the last two
 EVENT_BYTES = 1024  # of an event while its columns are read; measured: 600
 
 
-def read_memory_events(raw: bytes | memoryview, origin: FileOrigin, budget: ReadBudget) -> list[Recording]:
+def read_memory_events(raw: bytes | memoryview, origin: Origin, budget: ReadBudget) -> list[Recording]:
     """Read one recording per device, in order of device number. Raises InputError."""
     try:
         (time, values), operators, damaged = scan(raw, budget.left // EVENT_BYTES)
@@ -115,10 +116,10 @@ def read_memory_events(raw: bytes | memoryview, origin: FileOrigin, budget: Read
     budget.charge(EVENT_BYTES * (len(time) + len(operators[0])))
     if damaged:
         remedy = f"{counted(damaged, '[memory] event')} {agree(damaged, 'is', 'are')} damaged; export the trace again"
-        raise InputError("Not a trace of torch.profiler", origin[2], remedy)
+        raise InputError("Not a trace of torch.profiler", origin.source, remedy)
     if not len(time):
         remedy = "profile with torch.profiler.profile(profile_memory=True)"
-        raise InputError("The trace has no [memory] events", origin[2], remedy)
+        raise InputError("The trace has no [memory] events", origin.source, remedy)
     thread = values[:, len(FIELDS)]
     kept = is_plausible(values[:, 1:4]).all(axis=1) & (np.abs(time) < MAX_TIME_US)
     ignored = impossible_bytes(int((~kept).sum()), "event", HAS, "impossible sizes or times, which are ignored")
@@ -127,7 +128,7 @@ def read_memory_events(raw: bytes | memoryview, origin: FileOrigin, budget: Read
     operator, spans = event_heads.enclosing_operators(time, thread), event_heads.annotations()
     devices = np.unique(values[:, 4:6], axis=0)
     if len(devices) > MAX_DEVICES:
-        raise too_many("devices", len(devices), MAX_DEVICES, origin[2])
+        raise too_many("devices", len(devices), MAX_DEVICES, origin.source)
     return [
         _device(kind, number, time[here], values[here], operator.take(np.flatnonzero(here)), spans, ignored, origin)
         for number, kind in devices.tolist()
@@ -143,7 +144,7 @@ def _device(
     operator: Text,
     spans: NamedSpans | None,
     ignored: list[Caveat],
-    origin: FileOrigin,
+    origin: Origin,
 ) -> Recording:
     order = np.argsort(time, kind="stable")
     address, change, allocated, reserved = values[order, :4].T

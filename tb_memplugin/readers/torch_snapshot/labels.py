@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from tb_memplugin.model.arrays import I32, I64, U8
+from tb_memplugin.model.arrays import I32, I64, U8, take_or_missing
 from tb_memplugin.model.kinds import Role, SpanKind
 from tb_memplugin.model.tables import NamedSpans, Stacks
 from tb_memplugin.model.text import Strings, Text
@@ -36,7 +36,7 @@ def operators(stacks: Stacks, leaf: I32) -> Text:
 
 def _names(stacks: Stacks, pattern: re.Pattern[str], nodes: I64) -> list[str]:
     """Return the name that the pattern finds in each frame's function; empty for -1. Each function is searched once."""
-    codes = np.where(nodes >= 0, stacks.function.codes[nodes], -1).tolist() if len(stacks.parent) else [-1] * len(nodes)
+    codes = take_or_missing(stacks.function.codes, nodes).tolist()
     found = {code: pattern.search(stacks.function.strings[code]) for code in set(codes) if code >= 0}
     names = {code: match[1] if match else "" for code, match in found.items()}
     return [names.get(code, "") for code in codes]
@@ -158,27 +158,25 @@ def read_spans(values: PickleValues, annotations: PickleNodes, device: int, trac
     if not has_time.any():
         return None
     first, last = int(trace.time_us[has_time][0]), int(trace.time_us.max())
-    names, kinds, starts, ends = _annotation_spans(values, annotations, device, first, last)
+    spans = _annotation_spans(values, annotations, device, first, last)
     for event in np.flatnonzero(trace.action == TraceAction.OOM).tolist():
-        free = int(trace.device_free[event])
+        free, time = int(trace.device_free[event]), int(trace.time_us[event])
         left = f", {bytes_text(free)} free" if free >= 0 else ""
-        names.append(f"out of memory: {bytes_text(max(int(trace.size[event]), 0))} requested{left}")
-        kinds.append(SpanKind.OUT_OF_MEMORY)
-        starts.append(int(trace.time_us[event]))
-        ends.append(int(trace.time_us[event]) + 1)
-    order = np.argsort(np.array(starts, dtype=np.int64), kind="stable")
-    start_ns, end_ns = _nanoseconds(starts, first)[order], _nanoseconds(ends, first)[order]
-    return NamedSpans(Text.of(names).take(order), np.array(kinds, np.uint8)[order], start_ns, end_ns)
-
-
-def _nanoseconds(times_us: list[int], first: int) -> I64:
-    return (np.array(times_us, dtype=np.int64) - first) * 1000
+        name = f"out of memory: {bytes_text(max(int(trace.size[event]), 0))} requested{left}"
+        spans.append((name, SpanKind.OUT_OF_MEMORY, time, time + 1))
+    times = np.array([span[2:] for span in spans], dtype=np.int64).reshape(-1, 2)
+    order = np.argsort(times[:, 0], kind="stable")
+    start_ns, end_ns = ((times[order] - first) * 1000).T.copy()
+    kinds = np.array([span[1] for span in spans], dtype=np.uint8)
+    return NamedSpans(Text.of([span[0] for span in spans]).take(order), kinds[order], start_ns, end_ns)
 
 
 def _annotation_spans(
     values: PickleValues, annotations: PickleNodes, device: int, first: int, last: int
-) -> tuple[list[str], list[int], list[int], list[int]]:
-    """Pair starts and ends: an end closes the latest open start of its name. A plain loop, as annotations are few."""
+) -> list[tuple[str, SpanKind, int, int]]:
+    """Return the name, kind, start and end of each span.
+
+    Pair starts and ends: an end closes the latest open start of its name. A plain loop, as annotations are few."""
     on_device = annotations[values.integers(values.column(annotations, "device"), device) == device]
     values.charge_rows(len(on_device))
     name, stage = values.texts(values.column(on_device, "name")), values.texts(values.column(on_device, "stage"))
@@ -193,9 +191,8 @@ def _annotation_spans(
             found.append((code[row], starts.pop() if starts else first, time[row]))
     found += [(label, start, last) for label, starts in open_starts.items() for start in starts]
     labels = [*name.strings, ""]  # one object for each, however many spans have it; -1 takes the last
-    kinds = [int(annotation_kind(label)) for label in labels]
-    names, name_kinds = [labels[label] for label, _, _ in found], [kinds[label] for label, _, _ in found]
-    return names, name_kinds, [s for _, s, _ in found], [e for _, _, e in found]
+    kinds = [annotation_kind(label) for label in labels]
+    return [(labels[label], kinds[label], start, end) for label, start, end in found]
 
 
 # A frame in one string, as the profiler writes it: `train.py(7): step`.

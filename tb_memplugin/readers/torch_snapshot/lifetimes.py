@@ -52,7 +52,7 @@ def lifetimes(trace: Trace, segments: Segments, blocks: Blocks, settings: Mappin
         ends = (action == TraceAction.FREE_REQUESTED) & ~np.isin(trace.address, blocks.address)
     events = np.flatnonzero((action == TraceAction.ALLOC) | ends)
     pairs = pair(trace.address[events], ends[events], trace.known[events])
-    partner = np.where(pairs.partner >= 0, events[np.maximum(pairs.partner, 0)] if len(events) else -1, -1)
+    partner = np.append(events, -1)[pairs.partner]
     is_free = ends[events]
     allocs, stray_frees = events[~is_free], events[is_free & (partner < 0)]
     freed = partner[~is_free]
@@ -151,7 +151,10 @@ class _AddressRanges(NamedTuple):
 
 def locate_in_segments(trace: Trace, segments: Segments, lives: BlockLifetimes) -> tuple[Regions, I32, I64]:
     """Return all segments over time, and per allocation its segment and its offset in bytes; -1 where it is in none."""
-    ranges = _merge_sorted(_plain_segments(trace, segments), _expandable_segments(trace, segments))
+    both = zip(_plain_segments(trace, segments), _expandable_segments(trace, segments), strict=True)
+    base, size, start, end = (np.concatenate(columns) for columns in both)
+    order = np.lexsort((start, base))
+    ranges = _AddressRanges(base[order], size[order], start[order], end[order])
     regions = Regions(
         index=ranges.base.view(np.int64),
         size=ranges.size.astype(np.int64),
@@ -170,13 +173,6 @@ def locate_in_segments(trace: Trace, segments: Segments, lives: BlockLifetimes) 
     inside = row >= 0
     offset = np.where(inside, (address - np.r_[ranges.base, np.uint64(0)][row]).view(np.int64), -1)
     return regions, row.astype(np.int32), offset
-
-
-def _merge_sorted(one: _AddressRanges, other: _AddressRanges) -> _AddressRanges:
-    """Merge two lists of ranges, sorted by base, then by start."""
-    base, size, start, end = (np.concatenate(columns) for columns in zip(one, other, strict=True))
-    order = np.lexsort((start, base))
-    return _AddressRanges(base[order], size[order], start[order], end[order])
 
 
 def _plain_segments(trace: Trace, segments: Segments) -> _AddressRanges:

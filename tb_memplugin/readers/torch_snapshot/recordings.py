@@ -18,6 +18,7 @@ from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.limits import HAS, IS, MAX_DEVICES, WAS, counted_caveat, impossible_bytes, too_many
+from tb_memplugin.readers.common.part import Origin
 from tb_memplugin.readers.torch_snapshot.labels import (
     labels,
     operators,
@@ -51,7 +52,6 @@ def read_snapshot(data: bytes | memoryview, path: str, *, run: str, host: str) -
     # Including `roundup_power2_divisions` under megabytes.
     settings = {**dict(values.pairs(in_use)), **dict(values.pairs(values.get(in_use, "roundup_power2_divisions")))}
     annotations = values.items(values.get(root, "external_annotations"))
-    where = run, host, path
     contents = deque[_Contents]()
     for number, events in _devices(device, traces):
         trace, (reserved, blocks) = read_trace(values, events), read_segments(values, segments[device == number])
@@ -67,7 +67,7 @@ def read_snapshot(data: bytes | memoryview, path: str, *, run: str, host: str) -
     del values  # as large as the recordings
     found = []
     while contents:
-        found.append(_recording(contents.popleft(), budget, where))
+        found.append(_recording(contents.popleft(), budget, Origin(run, host, path)))
     return found
 
 
@@ -94,7 +94,7 @@ def _devices(device: I64, traces: list[PickleNodes]) -> Iterator[tuple[int, Pick
             yield number, events
 
 
-def _recording(contents: _Contents, budget: ReadBudget, where: tuple[str, str, str]) -> Recording:
+def _recording(contents: _Contents, budget: ReadBudget, origin: Origin) -> Recording:
     trace, segments, blocks, stacks = contents.trace, contents.segments, contents.blocks, contents.stacks
     of_event, of_block = contents.leaves
     lives = lifetimes(trace, segments, blocks, contents.settings)
@@ -105,13 +105,10 @@ def _recording(contents: _Contents, budget: ReadBudget, where: tuple[str, str, s
     reserved = _reserved_bytes(trace, segments) if n else np.array([int(segments.size.sum())])
     regions, region, offset = locate_in_segments(trace, segments, lives)
     clock, began_ns, backwards = _clock(trace)
-    run, host, path = where
     return Recording(
+        **origin._asdict(),
         kind=RecordingKind.TORCH_SNAPSHOT,
         title="snapshot",
-        run=run,
-        host=host,
-        source=path,
         memory=contents.memory,
         axis=Axis.TIME,
         length=max(n, 1),

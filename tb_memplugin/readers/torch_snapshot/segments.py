@@ -29,7 +29,6 @@ class Segments:
     stream: I64
     pool: I64  # see read_pools
     expandable: npt.NDArray[np.bool_]
-    frames: PickleNodes
     synthetic: bool = False
 
 
@@ -50,8 +49,10 @@ def read_segments(values: PickleValues, segments: PickleNodes) -> tuple[Segments
     """Read the segments and their live blocks."""
     reserved = _segments(values, segments)
     lists, lengths, blocks = values.stacks(values.column(segments, "blocks"))
-    values.charge_rows(len(segments) + int(np.r_[lengths, 0][lists].sum()))
-    owner, blocks = _owners(lists, lengths, blocks)
+    count = np.append(lengths, 0)[lists]  # the file stores equal lists of blocks once
+    values.charge_rows(len(segments) + int(count.sum()))
+    owner = np.repeat(np.arange(len(lists)), count)
+    blocks = blocks[concatenate_ranges(np.cumsum(np.r_[0, lengths])[lists], count)]
     size = values.sizes(values.column(blocks, "size"))
     recorded = values.column(blocks, "address")
     # Older snapshots lack a block's address, but blocks tile their segment in order.
@@ -79,7 +80,6 @@ def _segments(values: PickleValues, segments: PickleNodes, synthetic: bool = Fal
         stream=values.integers(values.column(segments, "stream"), 0),
         pool=read_pools(values, values.column(segments, "segment_pool_id")),
         expandable=values.integers(values.column(segments, "is_expandable"), 0) == 1,
-        frames=values.column(segments, "frames"),
         synthetic=synthetic or (len(segments) > 0 and lacks_keys),
     )
 
@@ -99,14 +99,6 @@ def read_pools(values: PickleValues, nodes: PickleNodes) -> I64:
 def pool_name(number: int) -> str:
     """Return the pool's name, `private pool (0, 3)`; empty for the default pool."""
     return f"private pool ({number >> POOL_BITS}, {number & ((1 << POOL_BITS) - 1)})" if number > 0 else ""
-
-
-def _owners(lists: I64, lengths: I64, nodes_of_lists: PickleNodes) -> tuple[I64, PickleNodes]:
-    """Return (segment of each block, blocks) in order of segments. The file stores equal lists of blocks once."""
-    offsets = np.cumsum(np.r_[0, lengths])
-    count = np.where(lists >= 0, lengths[lists] if len(lengths) else 0, 0)
-    owner = np.repeat(np.arange(len(lists)), count)
-    return owner, nodes_of_lists[concatenate_ranges(offsets[lists], count)]
 
 
 def _block_frames(values: PickleValues, blocks: PickleNodes) -> PickleNodes:
@@ -137,14 +129,11 @@ def round_sizes(size: I64, settings: Mapping[str, Any]) -> I64:
     if settings.get(ROUNDED):
         return size
     plain = np.maximum(-(-size // MIN_BLOCK_BYTES), 1) * MIN_BLOCK_BYTES
-    divisions = np.array([_divisions(settings.get(str(1 << bucket))) for bucket in range(BUCKETS)])
+    given = (settings.get(str(1 << bucket)) for bucket in range(BUCKETS))
+    divisions = np.array([n if isinstance(n, int) and 0 < n < MIB else 0 for n in given])
     if not (divisions > 1).any():
         return plain
     power = np.floor(np.log2(np.maximum(size, 1))).astype(np.int64)
     parts = divisions[np.clip(power - 20, 0, BUCKETS - 1)]
     step = np.maximum((np.int64(1) << power) // np.maximum(parts, 1), 1)
     return np.where((parts > 1) & (size > MIN_BLOCK_BYTES * parts), -(-size // step) * step, plain)
-
-
-def _divisions(value: Any) -> int:
-    return value if isinstance(value, int) and 0 < value < MIB else 0

@@ -104,7 +104,9 @@ def read_pinned(values: PickleValues, root: int) -> tuple[Trace, Segments, Block
     """Read the trace, segments and blocks of pinned memory; None where the snapshot has none."""
     segments = values.items(values.get(root, "host_segments"))
     segments = segments[values.is_integer(values.column(segments, "size"))]
-    events = _events(values, values.items(values.get(root, "host_traces")))
+    events = values.items(values.get(root, "host_traces"))
+    if lists := [node for node in events.tolist() if values.is_list(node)]:  # as for devices, a list of lists of events
+        events = np.concatenate([values.items(node) for node in lists])
     if not len(segments) and not len(events):
         return None
     count = len(segments)
@@ -115,7 +117,6 @@ def read_pinned(values: PickleValues, root: int) -> tuple[Trace, Segments, Block
         stream=np.zeros(count, np.int64),
         pool=np.full(count, -1),
         expandable=np.zeros(count, bool),
-        frames=values.column(segments, "frames"),
     )
     allocated, active = (values.integers(values.column(segments, key), 0) > 0 for key in ("allocated", "active"))
     in_use = allocated | active
@@ -128,13 +129,7 @@ def read_pinned(values: PickleValues, root: int) -> tuple[Trace, Segments, Block
             requested=np.full(in_use.sum(), -1),
             stream=pinned.stream[in_use],
             pool=pinned.pool[in_use],
-            frames=pinned.frames[in_use],
+            frames=values.column(segments, "frames")[in_use],
             user_metadata=values.texts(np.full(in_use.sum(), NONE_NODE)),
         ),
     )
-
-
-def _events(values: PickleValues, items: PickleNodes) -> PickleNodes:
-    """Return the events, from a list of events or, as for devices, a list of such lists."""
-    lists = [node for node in items.tolist() if values.is_list(node)]
-    return np.concatenate([values.items(node) for node in lists]) if lists else items

@@ -1,6 +1,6 @@
 """XPlane profiles (<host>.xplane.pb): the compiled programs in them, and allocator events or why there are none."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import NamedTuple
@@ -8,12 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.accelerators import Chip, Speed, with_chip, with_speed
+from tb_memplugin.model.accelerators import with_chip, with_speed
 from tb_memplugin.model.caveats import NoEventsCode
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.protobuf.messages import Plan, scan
-from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.xplane.all_events import any_event
 from tb_memplugin.protos.xplane_fields import ProfileOptions
 from tb_memplugin.readers.common.budget import ReadBudget
@@ -49,13 +48,23 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
         raise _damaged(error, path) from error
     capacity = cache(partial(device_memory_size, planes))  # computed for the first program that is read
     chip, speed = cache(partial(device_chip, planes)), cache(partial(device_speed, planes))
+
+    def read_program(title: str, program: memoryview) -> list[Recording]:
+        """Read a program, with the limits of the devices' chip, or the capacity of their main memory."""
+        recordings = read_hlo(own(program), title=title, run=run, host=host, source=path, budget=budget)
+        if (found_chip := chip()) is not None:
+            return with_chip(recordings, found_chip, "the profile")
+        main = memory_name(0)
+        return [
+            replace(found, capacity=capacity(), capacity_source=CAPACITY_SOURCE) if found.memory == main else found
+            for found in with_speed(recordings, speed())
+        ]
+
     parts: dict[str, FilePart] = {}
     for key, program in found:
         # A key contains the program's unique id, so only a faulty writer repeats one. Keep both programs.
         title = key if key not in parts else f"{key}#{len(parts)}"
-        read = partial(
-            _read_program, program, budget, capacity, chip, speed, title=title, run=run, host=host, source=path
-        )
+        read = partial(read_program, title, program)
         parts[title] = FilePart(title, RecordingKind.PROGRAM, path, len(program), read, content=program)
     no_events = partial(_no_events, planes, path)
     read_host = partial(_read_allocators, planes, run=run, host=host, source=path)
@@ -90,29 +99,6 @@ def _no_events(planes: Sequence[Plane], path: str) -> NoEventsReason:
 
 def _damaged(error: ValueError, path: str) -> InputError:
     return InputError(f"not an XPlane profile, or damaged ({error})", path, "copy the file again, or profile again")
-
-
-def _read_program(
-    data: memoryview,
-    budget: ReadBudget,
-    capacity: Callable[[], int | None],
-    chip: Callable[[], Chip | None],
-    speed: Callable[[], Speed | None],
-    *,
-    title: str,
-    run: str,
-    host: str,
-    source: str,
-) -> list[Recording]:
-    """Read a program, with the limits of the devices' chip, or the capacity of their main memory."""
-    recordings = read_hlo(own(data), title=title, run=run, host=host, source=source, budget=budget)
-    if (found_chip := chip()) is not None:
-        return with_chip(recordings, found_chip, "the profile")
-    main = memory_name(0)
-    return [
-        replace(found, capacity=capacity(), capacity_source=CAPACITY_SOURCE) if found.memory == main else found
-        for found in with_speed(recordings, speed())
-    ]
 
 
 ENVIRONMENT, OPTIONS_STAT = "Task Environment", "profile_options"
@@ -174,17 +160,14 @@ def no_events_reason(planes: Sequence[Plane]) -> NoEventsReason:
 def _tracer_levels(planes: Sequence[Plane]) -> _TracerLevels | None:
     """Return the requested tracer levels; None in profiles of older profilers, which lack them, and in damaged ones."""
     for plane in planes:
-        if plane.name == ENVIRONMENT:
-            stats = plane.metadata["stats"]
-            for row in plane.rows_of_stat(OPTIONS_STAT):
-                if stats["bytes_value"].length[row]:
-                    return _parse_levels(plane, stats["bytes_value"].take(np.array([row])))
+        if plane.name != ENVIRONMENT:
+            continue
+        options = plane.metadata["stats"]["bytes_value"]
+        for row in plane.rows_of_stat(OPTIONS_STAT):
+            if options.length[row]:
+                try:
+                    columns = scan(plane.data, OPTIONS, options.take(np.array([row])), plane.budget)[""]
+                except ValueError:
+                    return None
+                return _TracerLevels(int(columns["host_tracer_level"][0]), int(columns["device_tracer_level"][0]))
     return None
-
-
-def _parse_levels(plane: Plane, options: Spans) -> _TracerLevels | None:
-    try:
-        columns = scan(plane.data, OPTIONS, options, plane.budget)[""]
-    except ValueError:
-        return None
-    return _TracerLevels(int(columns["host_tracer_level"][0]), int(columns["device_tracer_level"][0]))

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -11,21 +10,9 @@ from tb_memplugin.model.tables import NamedSpans, Stacks
 from tb_memplugin.model.text import Text
 from tb_memplugin.native.xplane.all_events import every
 from tb_memplugin.native.xplane.nesting import enclosing, intern_chains
-from tb_memplugin.readers.common.table_builder import no_stacks
 from tb_memplugin.readers.xplane.planes import Plane
-from tb_memplugin.readers.xplane.spans import (
-    DRIVER_CALL,
-    GROUP,
-    JITTED,
-    LINKS,
-    PYTHON_FRAME,
-    RUN,
-    STEP_NUMBER,
-    HostEvents,
-    host_spans,
-)
+from tb_memplugin.readers.xplane.spans import JITTED, PYTHON_FRAME, STAT_COLUMNS, HostEvents, host_spans
 
-COLUMNS = {name: number for number, name in enumerate((*LINKS, STEP_NUMBER, GROUP, RUN, DRIVER_CALL))}
 HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -39,13 +26,6 @@ class HostCalls:
     spans: NamedSpans
 
 
-def no_calls() -> HostCalls:
-    """Return the calls of a host whose stacks were not read."""
-    no_text, none = Text.of([]), np.empty(0, dtype=np.int32)
-    spans = NamedSpans(no_text, np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int64))
-    return HostCalls(none, no_stacks(), no_text, spans)
-
-
 def host_calls(plane: Plane, wanted: Collection[int]) -> HostCalls:
     """Read the stacks of the events whose metadata id is in `wanted`, in file order.
 
@@ -53,10 +33,9 @@ def host_calls(plane: Plane, wanted: Collection[int]) -> HostCalls:
     thread, the stack continues with the producer. Raises ValueError where the plane is damaged.
     """
     names = list(plane.event_names.values())
-    kinds = {key: kind for kind, key in enumerate(plane.event_names)}
-    found = every(
-        plane.data, kinds, {k: COLUMNS[n] for k, n in plane.stat_names.items() if n in COLUMNS}, budget=plane.budget
-    )
+    kinds = plane.event_kinds
+    columns = {key: STAT_COLUMNS[name] for key, name in plane.stat_names.items() if name in STAT_COLUMNS}
+    found = every(plane.data, kinds, columns, budget=plane.budget)
     # Relative to the first line's start: picoseconds since 1970 exceed 64 bits.
     begin = found["line_timestamp_ns"] - found["line_timestamp_ns"].min(initial=2**63 - 1)
     start, stop = found.pop("offset_ps"), found.pop("duration_ps")  # updated in place, as there are millions
@@ -64,25 +43,24 @@ def host_calls(plane: Plane, wanted: Collection[int]) -> HostCalls:
     np.maximum(stop, 0, out=stop)
     stop += start
     parent = enclosing(found["line_events"], start, stop)
-    events = HostEvents(names, found["kind"], start, stop, parent, found["line_events"], _stats(found))
+    of_stat = {name: found["column"] == number for name, number in STAT_COLUMNS.items()}
+    stats = {name: (found["owner"][which], found["value"][which]) for name, which in of_stat.items()}
+    events = HostEvents(names, found["kind"], start, stop, parent, found["line_events"], stats)
     spans = host_spans(events)
     consumer, producer = _links(events.stats, start, np.cumsum(found["line_events"]))
     selected = np.flatnonzero(events.of_kinds([kinds[key] for key in wanted]))
     leaf, node_parent, node_name = intern_chains(parent, found["kind"], consumer, producer, selected)
     labels = [names[name] if name >= 0 else "" for name in node_name.tolist()]
     frames = [PYTHON_FRAME.fullmatch(label) for label in labels]
+    files = [m[1] if m else "" for m in frames]
+    jitted = _enclosing_jitted(labels, node_parent, files)
     stacks = Stacks(
         parent=node_parent,
         function=Text.of([m[3] if m else label for m, label in zip(frames, labels, strict=True)]),
-        file=Text.of(_files(labels, node_parent)),
+        file=Text.of(files),
         line=np.array([int(m[2]) if m else 0 for m in frames], dtype=np.int32),
     )
-    return HostCalls(leaf, stacks, _enclosing_jitted(labels, node_parent), spans)
-
-
-def _stats(found: dict[str, Any]) -> dict[str, tuple[I32, I64]]:
-    rows = {name: found["column"] == column for name, column in COLUMNS.items()}
-    return {name: (found["owner"][which], found["value"][which]) for name, which in rows.items()}
+    return HostCalls(leaf, stacks, jitted, spans)
 
 
 def _pair(stats: dict[str, tuple[I32, I64]], kind: str, number: str) -> tuple[I32, U64]:
@@ -112,24 +90,16 @@ def _links(stats: dict[str, tuple[I32, I64]], start_ps: I64, line_end: I64) -> t
     return caused[elsewhere], by[elsewhere]
 
 
-def _files(labels: list[str], parent: I32) -> list[str]:
-    """Return the file of each frame, which is recorded without its folder; empty for frames of the runtime.
+def _enclosing_jitted(labels: list[str], parent: I32, files: list[str]) -> Text:
+    """Return the jitted function around each frame. Frames follow their parents, so one pass suffices.
 
-    Functions compiled ahead of time are called in JAX's own stages.py, a name that users have, too.
+    `files` are recorded without their folders; it is added, in place, where functions compiled ahead of time are called
+    in JAX's own stages.py, a name that users have, too.
     """
-    frames = [PYTHON_FRAME.fullmatch(label) for label in labels]
-    files = [match[1] if match else "" for match in frames]
-    for label, above in zip(labels, parent.tolist(), strict=True):
-        called = JITTED.fullmatch(label)
-        if called and called["ahead"] and above >= 0 and files[above] == "stages.py":
-            files[above] = "jax/_src/stages.py"
-    return files
-
-
-def _enclosing_jitted(labels: list[str], parent: I32) -> Text:
-    """Return the jitted function around each frame. Frames follow their parents, so one pass suffices."""
     inside: list[str] = []
     for label, above in zip(labels, parent.tolist(), strict=True):
-        match = JITTED.fullmatch(label)
-        inside.append(match["function"] if match else inside[above] if above >= 0 else "")
+        called = JITTED.fullmatch(label)
+        inside.append(called["function"] if called else inside[above] if above >= 0 else "")
+        if called and called["ahead"] and above >= 0 and files[above] == "stages.py":
+            files[above] = "jax/_src/stages.py"
     return Text.of(inside)

@@ -11,18 +11,9 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import F64, I64
 from tb_memplugin.model.program import InstructionTimes
 from tb_memplugin.model.text import Text
-from tb_memplugin.native.protobuf.messages import scan
 from tb_memplugin.native.xplane.all_events import every
 from tb_memplugin.readers.common.budget import ReadBudget
-from tb_memplugin.readers.xplane.planes import (
-    GPU_PLANE,
-    HOST_PLANE,
-    ID_STAT,
-    NAME,
-    NAME_AND_ID,
-    Plane,
-    read_planes,
-)
+from tb_memplugin.readers.xplane.planes import GPU_PLANE, HOST_PLANE, ID_STAT, NAME_AND_ID, Plane, read_planes
 from tb_memplugin.readers.xplane.spans import tpu_core_planes
 
 OPS_LINE = "XLA Ops"  # of a TPU; others have asynchronous copies, which run beside these
@@ -47,7 +38,8 @@ def instruction_times(data: bytes | memoryview, key: str, path: str) -> Instruct
     """
     try:
         planes = read_planes(data, ReadBudget(data, path))
-        module, number = _parsed(key)
+        named = NAME_AND_ID.match(key)
+        module, number = (named[1], int(named[2])) if named else (key, 0)
         tpus = tpu_core_planes(planes)
         gpus = {plane.name.removeprefix("/device:"): plane for plane in planes if GPU_PLANE.fullmatch(plane.name)}
         if tpus:
@@ -59,35 +51,22 @@ def instruction_times(data: bytes | memoryview, key: str, path: str) -> Instruct
         raise InputError(f"the times of a profile are damaged ({error})", path, "profile again") from error
 
 
-def _parsed(key: str) -> tuple[str, int]:
-    named = NAME_AND_ID.match(key)
-    return (named[1], int(named[2])) if named else (key, 0)
-
-
 def _of_tpu(plane: Plane, number: int) -> _Found:
     """Return the runs of a program's instructions on a TPU, whose events name the program in their metadata."""
     events = plane.metadata["event_metadata"]
-    rows = _events_of_program(plane, number)
+    stats = plane.metadata["event_metadata.value.stats"]
+    wanted = [key for key, name in plane.stat_names.items() if name == ID_STAT]
+    programs = stats["uint64_value"] | stats["int64_value"]  # one of them is 0
+    is_of_program = np.isin(stats["metadata_id"], wanted) & (programs.view(np.uint64) == np.uint64(number % 2**64))
+    rows = np.unique(stats["parent"][is_of_program])
     kinds = {int(events["key"][row]): kind for kind, row in enumerate(rows.tolist())}
-    lines = plane.lines
-    names = scan(plane.data, NAME, lines, plane.budget)[""]["name"]
-    ops = [row for row in range(len(lines.start)) if plane.text(names, row) == OPS_LINE]
-    found = every(plane.data, kinds, {}, lines.take(np.array(ops, dtype=np.int64)), plane.budget)
+    found = every(plane.data, kinds, {}, plane.lines_named(OPS_LINE), plane.budget)
     is_known = found["kind"] >= 0
     labels = [
         plane.text(events["value.display_name"], row) or _instruction(plane.text(events["value.name"], row))
         for row in rows.tolist()
     ]
     return _summed(labels, found["kind"][is_known], found["duration_ps"][is_known])
-
-
-def _events_of_program(plane: Plane, number: int) -> I64:
-    """Return the rows of the event metadata that are instructions of a program."""
-    stats = plane.metadata["event_metadata.value.stats"]
-    wanted = [key for key, name in plane.stat_names.items() if name == ID_STAT]
-    programs = stats["uint64_value"] | stats["int64_value"]  # one of them is 0
-    is_of_program = np.isin(stats["metadata_id"], wanted) & (programs.view(np.uint64) == np.uint64(number % 2**64))
-    return np.unique(stats["parent"][is_of_program]).astype(np.int64)
 
 
 def _instruction(text: str) -> str:
@@ -104,7 +83,7 @@ def _of_threads(plane: Plane, module: str, number: int) -> _Found:
     columns = {name: column for column, name in enumerate((OP_STAT, MODULE_STAT, ID_STAT))}
     wanted = {key: columns[name] for key, name in plane.stat_names.items() if name in columns}
     names = list(plane.event_names.values())
-    found = every(plane.data, {key: kind for kind, key in enumerate(plane.event_names)}, wanted, budget=plane.budget)
+    found = every(plane.data, plane.event_kinds, wanted, budget=plane.budget)
     values = np.full((len(columns), len(found["kind"])), -1, dtype=np.int64)
     values[found["column"], found["owner"]] = found["value"]
     op, modules, programs = values

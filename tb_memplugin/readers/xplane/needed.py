@@ -5,7 +5,7 @@ plane has any event. They need the host's events if any of these is an allocator
 a valid, smaller XSpace with the same answers. Damage in the other parts has no effect.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from typing import NamedTuple, TypeVar
 
 from tb_memplugin.formats import ByteRange, FilePiece, PartSearch, PartWalk
@@ -132,11 +132,8 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 def _head(number: int, size: int) -> bytes:
     """Return the tag and the length of a field."""
-    return bytes((number << 3 | LENGTH_DELIMITED, *_varint_bytes(size)))
-
-
-def _varint_bytes(value: int) -> Iterator[int]:
-    while value >= 0x80:
-        yield value & 0x7F | 0x80
-        value >>= 7
-    yield value
+    head = [number << 3 | LENGTH_DELIMITED]
+    while size >= 0x80:
+        head.append(size & 0x7F | 0x80)
+        size >>= 7
+    return bytes((*head, size))

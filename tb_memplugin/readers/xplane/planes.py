@@ -41,6 +41,12 @@ class Plane:
         lines: Spans = scan(self.data, LINES, budget=self.budget)["lines"]["value"]
         return lines
 
+    def lines_named(self, wanted: str) -> Spans:
+        """Return the spans of the lines with this name."""
+        lines = self.lines
+        names = scan(self.data, NAME, lines, self.budget)[""]["name"]
+        return lines.take(np.flatnonzero([self.text(names, row) == wanted for row in range(len(lines.start))]))
+
     @cached_property
     def metadata(self) -> dict[str, dict[str, Any]]:
         return scan(self.data, METADATA, budget=self.budget)
@@ -49,6 +55,11 @@ class Plane:
     def event_names(self) -> dict[int, str]:
         """Event names by metadata id."""
         return self._names("event_metadata")
+
+    @property
+    def event_kinds(self) -> dict[int, int]:
+        """The number of each event name, in order of `event_names`, by metadata id."""
+        return {key: kind for kind, key in enumerate(self.event_names)}
 
     @cached_property
     def stat_names(self) -> dict[int, str]:

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.arrays import I32, I64, Mask
+from tb_memplugin.model.arrays import I32, I64, Mask, marked
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.model.tables import NamedSpans
 from tb_memplugin.model.text import Strings, Text
-from tb_memplugin.native.protobuf.messages import scan
 from tb_memplugin.native.xplane.all_events import every
-from tb_memplugin.readers.xplane.planes import NAME, Plane
+from tb_memplugin.readers.xplane.planes import Plane
 
 STEP_NUMBER, GROUP = "step_num", "group_id"  # XProf groups the events of a step
 # Producer type and id, consumer type and id: a producer on one thread and its consumer on another have equal pairs.
 LINKS = ("_pt", "_p", "_ct", "_c")
 RUN, DRIVER_CALL = "run_id", "correlation_id"  # an execution of a program, a call of the accelerator's driver
+STAT_COLUMNS = {name: number for number, name in enumerate((*LINKS, STEP_NUMBER, GROUP, RUN, DRIVER_CALL))}
 PYTHON_FRAME = re.compile(r"\$(.+):(\d{1,18}) (.+)", re.DOTALL)
 # A call of a jitted function; since JAX 0.11, that of a function compiled ahead of time is `PjitFunction(jit(train))`.
 JITTED = re.compile(r"PjitFunction\((?P<ahead>jit\()?(?P<function>.+?)(?(ahead)\))\)", re.DOTALL)
@@ -41,17 +41,12 @@ class HostEvents:
 
     def of_kinds(self, kinds: Iterable[int]) -> Mask:
         """Return a mask of the events of these kinds."""
-        flags = np.zeros(len(self.names) + 1, dtype=bool)  # the last entry is for kind -1
-        flags[list(kinds)] = True
-        mask: Mask = flags[self.kind]
-        return mask
+        # The last entry is for kind -1.
+        return marked(len(self.names) + 1, np.fromiter(kinds, dtype=np.int64))[self.kind]
 
     def having_any(self, *stats: str) -> Mask:
         """Return a mask of the events that have any of these stats."""
-        mask = np.zeros(len(self.kind), dtype=bool)
-        for name in stats:
-            mask[self.stats[name][0]] = True
-        return mask
+        return marked(len(self.kind), np.concatenate([self.stats[name][0] for name in stats]))
 
 
 # JAX's own annotations, in this and earlier versions, and other events of Python threads only.
@@ -92,7 +87,8 @@ def find_annotations(events: HostEvents, calls: Mask) -> Mask:
     if not jax_runs.any():
         return jax_runs
     transparent = events.of_kinds(frames) | events.having_any(STEP_NUMBER)
-    on_python_thread = _on_same_lines(events, transparent | jax_runs)
+    line = np.repeat(np.arange(len(events.line_events)), events.line_events)
+    on_python_thread = marked(len(events.line_events), line[transparent | jax_runs])[line]
     other_names = set(range(len(events.names))) - frames - jax_events
     candidates = events.of_kinds(other_names) & ~transparent & ~events.having_any(*LINKS, RUN, DRIVER_CALL)
     encloses_call = _enclosing(events, np.flatnonzero(calls))
@@ -108,21 +104,11 @@ def find_annotations(events: HostEvents, calls: Mask) -> Mask:
         runtime |= more
 
 
-def _on_same_lines(events: HostEvents, marked: Mask) -> Mask:
-    """Return a mask of the events on lines with a marked event."""
-    line = np.repeat(np.arange(len(events.line_events)), events.line_events)
-    has_mark = np.zeros(len(events.line_events), dtype=bool)
-    has_mark[line[marked]] = True
-    on_line: Mask = has_mark[line]
-    return on_line
-
-
 def _enclosing(events: HostEvents, inner: I64) -> Mask:
     """Return a mask of the events that enclose any of `inner`, at any depth."""
     around = np.zeros(len(events.kind) + 1, dtype=bool)  # the last entry is for parent -1
     while len(inner):
-        above = np.zeros_like(around)
-        above[events.parent[inner]] = True
+        above = marked(len(around), events.parent[inner])
         above[-1] = False
         inner = np.flatnonzero(above & ~around)
         around |= above
@@ -159,15 +145,19 @@ class _Spans:
 def host_spans(events: HostEvents) -> NamedSpans:
     """Find the steps, executions and annotations of a host, ordered by start."""
     jitted = {i: match["function"] for i, name in enumerate(events.names) if (match := JITTED.fullmatch(name))}
-    calls = events.of_kinds(jitted)
-    span_lists = [
-        _steps(events),
-        _of_events(SpanKind.EXECUTION, events, _outermost(events, np.flatnonzero(calls)), jitted),
-        _of_events(
-            SpanKind.ANNOTATION, events, np.flatnonzero(find_annotations(events, calls)), dict(enumerate(events.names))
-        ),
-    ]
-    return _merge(span_lists)
+    is_call = events.of_kinds(jitted)
+    calls, annotations = np.flatnonzero(is_call), np.flatnonzero(find_annotations(events, is_call))
+    # Without calls directly nested in a call of the same function: JAX marks the call, and again its compiled part.
+    above = events.parent[calls]
+    outermost = calls[(above < 0) | (events.kind[above] != events.kind[calls])]
+    executions = _of_events(SpanKind.EXECUTION, events, outermost, jitted)
+    return _merge(
+        [
+            _steps(events),
+            executions,
+            _of_events(SpanKind.ANNOTATION, events, annotations, dict(enumerate(events.names))),
+        ]
+    )
 
 
 def _steps(events: HostEvents) -> _Spans:
@@ -202,13 +192,6 @@ def _of_events(kind: SpanKind, events: HostEvents, which: npt.NDArray[np.integer
     return _Spans(kind, events.start_ps[which], events.stop_ps[which], label, names)
 
 
-def _outermost(events: HostEvents, calls: I64) -> I64:
-    """Drop calls directly nested in a call of the same function: JAX marks the call, and again its compiled part."""
-    above = events.parent[calls]
-    outermost_calls: I64 = calls[(above < 0) | (events.kind[above] != events.kind[calls])]
-    return outermost_calls
-
-
 def _merge(span_lists: list[_Spans]) -> NamedSpans:
     """Merge the spans in order of start, and drop those of zero length."""
     names: dict[str, int] = {}
@@ -240,11 +223,7 @@ def module_spans(plane: Plane, start_ns: int) -> NamedSpans:
 
     Only the "XLA Modules" line is read, as the other lines are most of the plane. Raises ValueError on a damaged plane.
     """
-    lines = plane.lines
-    names = scan(plane.data, NAME, lines, plane.budget)[""]["name"]
-    module_lines = [row for row in range(len(lines.start)) if plane.text(names, row) == MODULES_LINE]
-    kinds = {key: kind for kind, key in enumerate(plane.event_names)}
-    found = every(plane.data, kinds, {}, lines.take(np.array(module_lines, dtype=np.int64)), plane.budget)
+    found = every(plane.data, plane.event_kinds, {}, plane.lines_named(MODULES_LINE), plane.budget)
     begin = np.repeat(found["line_timestamp_ns"] - start_ns, found["line_events"])
     start = begin + found["offset_ps"] // 1000
     stop = begin + (found["offset_ps"] + found["duration_ps"]) // 1000

@@ -68,13 +68,9 @@ MAX_WAVES = 5  # of fusions parsed; an update rarely spans more than two
 def find_derivations(module: HloModule, dataflow: DataflowAnalysis, elements: I64) -> Derivations:
     """Find every pair of values between arguments and results where one is derived from the other."""
     nodes, n = dataflow.nodes, len(elements)
-    if not nodes.total:
-        return Derivations(*_no_derivations())
     found = [_outside_fusions(module, dataflow, elements)]
     found += [sliced_prefetches(dataflow, elements), _offloaded(dataflow, elements)]
-    source, target = combined_collectives(dataflow)
-    zeros = np.zeros(len(source), dtype=np.int32)
-    found.append((source, target, zeros, zeros.astype(np.uint8)))
+    found.append(_elementwise(*combined_collectives(dataflow)))
     carried_to, carried_from = dataflow.loop_carried
     begin, order = grouped(np.r_[*(known[1] for known in found), carried_to].astype(np.int32), n)
     back = np.r_[*(known[0] for known in found), carried_from].astype(np.int32)[order]
@@ -118,12 +114,11 @@ def sliced_prefetches(dataflow: DataflowAnalysis, elements: I64) -> DerivationCo
     source = np.where(sliced, nodes.value_of(value, origin), -1)
     first = np.flatnonzero(np.diff(user, prepend=-1))  # edges are in order of user
     if not len(first):
-        return _no_derivations()
+        return _elementwise(user, user)
     one = np.minimum.reduceat(source, first) == np.maximum.reduceat(source, first)
     source, target = source[first], value[nodes.base[user[first]]]
     known = one & (source >= 0) & (target >= 0) & (elements[source] == elements[target])
-    zeros = np.zeros(np.count_nonzero(known), dtype=np.int32)
-    return source[known].astype(np.int32), target[known].astype(np.int32), zeros, zeros.astype(np.uint8)
+    return _elementwise(source[known], target[known])
 
 
 def _offloaded(dataflow: DataflowAnalysis, elements: I64) -> DerivationColumns:
@@ -143,9 +138,10 @@ def _offloaded(dataflow: DataflowAnalysis, elements: I64) -> DerivationColumns:
     return source[known], target[known], steps, kind[known].astype(np.uint8)
 
 
-def _no_derivations() -> DerivationColumns:
-    empty = np.empty(0, dtype=np.int32)
-    return empty, empty, empty, empty.astype(np.uint8)
+def _elementwise(source: I32, target: I32) -> DerivationColumns:
+    """Return derivations that take no steps."""
+    steps, kind = np.zeros(len(source), dtype=np.int32), np.full(len(source), Derivation.ELEMENTWISE, dtype=np.uint8)
+    return source.astype(np.int32), target.astype(np.int32), steps, kind
 
 
 def _results(dataflow: DataflowAnalysis) -> I32:

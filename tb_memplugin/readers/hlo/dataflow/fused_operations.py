@@ -54,8 +54,7 @@ class FusionOutline:
         try:
             table = scan(module.data, OUTLINE, bodies, module.budget)["instructions"]
         except ValueError:
-            none = Text(np.empty(0, dtype=np.int32), Strings.of([]))
-            return FusionOutline(np.empty(0, dtype=np.int32), none, none)
+            return FusionOutline(positions[:0], Text.of([]), Text.of([]))
         return FusionOutline(
             positions[table["parent"]].astype(np.int32),
             module.texts_of(table["opcode"]),
@@ -87,8 +86,7 @@ def read_fused(file: ModuleTexts, positions: I32, bodies: Spans) -> FusedOperati
     try:
         contents = scan(file.data, CONTENTS, bodies, file.budget)
     except ValueError:
-        none = Text(np.empty(0, dtype=np.int32), Strings.of([]))
-        return FusedOperations(positions[:0], none, none, np.empty(0, dtype=np.int64))
+        return FusedOperations(positions[:0], Text.of([]), Text.of([]), np.empty(0, dtype=np.int64))
     table = contents["instructions"]
     opcode, scope = file.texts_of(table["opcode"]), file.texts_of(table["metadata.op_name"])
     is_result = table["id"] == contents[""]["root_id"][table["parent"]]

@@ -37,6 +37,13 @@ ELEMENTWISE = {
 IN_PLACE = {"dynamic-update-slice", "scatter"}
 PARTIAL = {"slice", "dynamic-slice", "concatenate", "pad", "all-gather", "all-gather-start", "reduce-scatter"}
 NOT_DERIVED = 255
+# How the result of an opcode is derived from its operands, and in how many steps.
+DERIVED = {
+    **dict.fromkeys(COPYING, (Derivation.ELEMENTWISE, 0)),
+    **dict.fromkeys(ELEMENTWISE, (Derivation.ELEMENTWISE, 1)),
+    **dict.fromkeys(IN_PLACE, (Derivation.IN_PLACE, 1)),
+    **dict.fromkeys(PARTIAL, (Derivation.PART, 0)),
+}
 
 
 class FusedComputations:
@@ -89,17 +96,9 @@ def _sizes(module: HloModule, table: dict[str, Any]) -> tuple[I64, I64]:
 
 def classify_opcodes(opcodes: Strings) -> tuple[U8, U8]:
     """Return the derivation kind (or NOT_DERIVED) and the number of steps of each opcode, and lastly of no opcode."""
-    found = np.full(len(opcodes) + 1, NOT_DERIVED, dtype=np.uint8)
-    weight = np.ones(len(opcodes) + 1, dtype=np.uint8)
-    for i in range(len(opcodes)):
-        name = opcodes[i]
-        if name in COPYING or name in ELEMENTWISE:
-            found[i], weight[i] = Derivation.ELEMENTWISE, name in ELEMENTWISE
-        elif name in IN_PLACE:
-            found[i] = Derivation.IN_PLACE
-        elif name in PARTIAL:
-            found[i], weight[i] = Derivation.PART, 0
-    return found, weight
+    found = [*(DERIVED.get(name, (NOT_DERIVED, 1)) for name in opcodes), (NOT_DERIVED, 1)]
+    derivation, weight = np.array(found, dtype=np.uint8).T.copy()
+    return derivation, weight
 
 
 def operand_derivations(derivation: U8, nth: I64, result: I64, operand: I64) -> U8:
@@ -121,7 +120,6 @@ MAX_INSTRUCTIONS = 20_000_000  # to visit inside fusions, as a damaged file may 
 class FusedInstructions:
     """Instructions inside of fusions, one row each."""
 
-    module: HloModule
     dataflow: DataflowAnalysis
     body: FusedComputations
     computation: I64  # row of `body.first`
@@ -142,11 +140,11 @@ class FusedInstructions:
             body.operand,
             kind,
             weight,
-            min(MAX_INSTRUCTIONS, self.module.budget.left // SOURCE_BYTES),
+            min(MAX_INSTRUCTIONS, nodes.budget.left // SOURCE_BYTES),
         )
         number = body.parameter_number[parameter]
         user = self.dataflow.schedule.order[self.position[row]]
-        operands = self.module.operands
+        operands = nodes.module.operands
         # The file's parameter number may be out of range.
         inside = body.is_parameter[parameter] & (number >= 0) & (number < operands.count()[user])
         operand = np.full(len(user), -1, dtype=np.int64)
@@ -182,4 +180,4 @@ def fused_results(module: HloModule, dataflow: DataflowAnalysis, positions: I32)
     good = (leaf >= 0) & (node >= 0)
     which, leaf = which[good], leaf[good].astype(np.int32)
     value = dataflow.node_buffer[nodes.node_at(positions[which], node[good])].astype(np.int32)
-    return FusedResults(module, dataflow, body, which, leaf, positions[which], value)
+    return FusedResults(dataflow, body, which, leaf, positions[which], value)

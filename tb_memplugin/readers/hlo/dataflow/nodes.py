@@ -84,8 +84,13 @@ class ResultNodes:
         """Return the shape-table node of each position's whole result; -1 for position -1."""
         return np.where(positions >= 0, self.shapes.begin[self.shape[positions]], -1).astype(np.int32)
 
-    def element(self, positions: I32, index: npt.NDArray[np.integer] | int) -> I32:
-        """Return the shape-table node of one element of each position's result; -1 where it does not exist."""
+    def element(self, positions: I32, index: npt.NDArray[np.integer] | int | None) -> I32:
+        """Return the shape-table node of one element of each position's result; -1 where it does not exist.
+
+        Without an index, the element is the whole result.
+        """
+        if index is None:
+            return self.top(positions)
         wanted = np.broadcast_to(np.asarray(index, np.int64), positions.shape)
         return self.shapes.child(self.top(positions), wanted)
 

@@ -97,13 +97,14 @@ class LateOperands:
 
 # Instructions whose whole result is operand 0.
 FORWARDING = {"bitcast", "opt-barrier", "add-dependency", "domain", "all-reduce-done", "async-update"}
-# Halves of asynchronous operations. The start's result tuple has its operand at this element, and the done's result is
-# this element of the start's. {0} of copy-start is the copy and {1} its source; {0} of a collective is its operand and
-# {1} its result.
-START_OPERAND_ELEMENT = {"copy-start": 1, "send": 0, "all-gather-start": 0, "collective-permute-start": 0}
-DONE_RESULT_ELEMENT = {
-    "copy-done": 0, "recv-done": 0, "all-gather-done": 1, "collective-permute-done": 1, "async-done": 1,
-}  # fmt: skip
+# Halves of asynchronous operations: an element of their result is operand 0, or an element of it. None is the whole.
+# {0} of copy-start is the copy and {1} its source; {0} of a collective is its operand and {1} its result.
+HALVES: tuple[tuple[set[str], int | None, int | None], ...] = (
+    ({"copy-start"}, 1, None),
+    ({"send", "all-gather-start", "collective-permute-start"}, 0, None),
+    ({"copy-done", "recv-done"}, None, 0),
+    ({"all-gather-done", "collective-permute-done", "async-done"}, None, 1),
+)
 # The element of a start's result tuple that contains what it computes.
 START_RESULT_ELEMENT = {"copy-start": 0, "all-gather-start": 1, "collective-permute-start": 1}
 # Each link of an argument takes 20 microseconds. A call takes a few bytes, as does the computation that it calls again.
@@ -127,9 +128,22 @@ class Flows:
 def find_flows(nodes: ResultNodes) -> Flows:
     """Find all flows in the direction of the schedule."""
     late = LateOperands.of(nodes)
-    ranges = [_forwarded(nodes, late), _elements(nodes), _tuples(nodes), *_asynchronous(nodes), *_calls(nodes)]
-    ranges += late.flows()
-    target, source, count = _concatenate(ranges)
+    ranges = []
+    for opcodes, into, out_of in ((FORWARDING, None, None), *HALVES):
+        target = nodes.positions_of(opcodes)
+        target = target[~np.isin(target, late.update)]
+        source = nodes.operand(target, 0)
+        ranges.append(nodes.link(target, source, nodes.element(target, into), nodes.element(source, out_of)))
+    target = nodes.positions_of({"get-tuple-element"})
+    source = nodes.operand(target, 0)
+    index = sparse_numbers(nodes.module.tables[f"{INSTRUCTIONS}.tuple_index"], nodes.schedule.order[target])
+    ranges.append(nodes.link(target, source, nodes.top(target), nodes.element(source, index)))
+    target, source, nth = nodes.operands_of(nodes.positions_of({"tuple"}))
+    ranges.append(nodes.link(target, source, nodes.element(target, nth), nodes.top(source)))
+    target, source, nth = nodes.operands_of(nodes.positions_of({"async-start"}))
+    operand = nodes.shapes.child(nodes.element(target, OPERANDS), nth)
+    ranges.append(nodes.link(target, source, operand, nodes.top(source)))
+    target, source, count = _concatenate([*ranges, *_calls(nodes), *late.flows()])
     order = np.argsort(target, kind="stable")
     return Flows(target[order], source[order], count[order])
 
@@ -143,41 +157,6 @@ def loop_back_flows(nodes: ResultNodes) -> Flows:
         for _, parameter in nodes.parameters(body)
     ]
     return Flows(*_concatenate(ranges))
-
-
-def _forwarded(nodes: ResultNodes, late: LateOperands) -> NodeRanges:
-    forwarding = nodes.positions_of(FORWARDING)
-    target = forwarding[~np.isin(forwarding, late.update)]
-    source = nodes.operand(target, 0)
-    return nodes.link(target, source, nodes.top(target), nodes.top(source))
-
-
-def _elements(nodes: ResultNodes) -> NodeRanges:
-    target = nodes.positions_of({"get-tuple-element"})
-    source = nodes.operand(target, 0)
-    index = sparse_numbers(nodes.module.tables[f"{INSTRUCTIONS}.tuple_index"], nodes.schedule.order[target])
-    return nodes.link(target, source, nodes.top(target), nodes.element(source, index))
-
-
-def _tuples(nodes: ResultNodes) -> NodeRanges:
-    target, source, nth = nodes.operands_of(nodes.positions_of({"tuple"}))
-    return nodes.link(target, source, nodes.element(target, nth), nodes.top(source))
-
-
-def _asynchronous(nodes: ResultNodes) -> list[NodeRanges]:
-    ranges = []
-    for opcode, element in START_OPERAND_ELEMENT.items():
-        target = nodes.positions_of({opcode})
-        source = nodes.operand(target, 0)
-        ranges.append(nodes.link(target, source, nodes.element(target, element), nodes.top(source)))
-    for opcode, element in DONE_RESULT_ELEMENT.items():
-        target = nodes.positions_of({opcode})
-        source = nodes.operand(target, 0)
-        ranges.append(nodes.link(target, source, nodes.top(target), nodes.element(source, element)))
-    target, source, nth = nodes.operands_of(nodes.positions_of({"async-start"}))
-    operand = nodes.shapes.child(nodes.element(target, OPERANDS), nth)
-    ranges.append(nodes.link(target, source, operand, nodes.top(source)))
-    return ranges
 
 
 def _calls(nodes: ResultNodes) -> list[NodeRanges]:

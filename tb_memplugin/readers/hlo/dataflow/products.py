@@ -72,7 +72,7 @@ def _inside_fusions(dataflow: DataflowAnalysis) -> ProductColumns:
     row, within = row[inside], within[inside]
     root = np.concatenate([body.operand[body.begin[row] + side] for side in SIDES])
     operands = FusedInstructions(
-        dataflow.module, dataflow, body, np.tile(within, 2), root.astype(np.int32), np.tile(positions[within], 2)
+        dataflow, body, np.tile(within, 2), root.astype(np.int32), np.tile(positions[within], 2)
     )
     at, value, _, _ = operands.sources(*body.everything)
     known = value >= 0
@@ -82,5 +82,4 @@ def _inside_fusions(dataflow: DataflowAnalysis) -> ProductColumns:
 
 
 def _kinds(opcode: Text) -> U8:
-    kinds: U8 = opcode.map(lambda name: int(KINDS.get(name, ProductKind.PRODUCT)), int(ProductKind.PRODUCT), np.uint8)
-    return kinds
+    return opcode.map(lambda name: KINDS.get(name, ProductKind.PRODUCT), ProductKind.PRODUCT, np.uint8)

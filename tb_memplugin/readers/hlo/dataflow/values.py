@@ -67,14 +67,21 @@ def _values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowValues:
     argument = np.full(len(dataflow.defined), -1, dtype=np.int32)
     # By parameter number and shape index.
     arguments = _leaves(nodes, [position for _, position in sorted(nodes.parameters(nodes.module.entry))])
-    buffers = _buffers_at(dataflow, arguments)
+    buffers = dataflow.node_buffer[arguments]
     known = np.flatnonzero(buffers >= 0)
     argument[buffers[known]] = known
     root = nodes.root(nodes.module.entry)
     results = _leaves(nodes, [root] if root >= 0 else [])
     shape, elements, floating = _shapes(module)
     carried_to, carried_from = dataflow.loop_carried
-    fused, producer = multi_output_fusions(dataflow) if nodes.total else None, _producers(dataflow)
+    fused = multi_output_fusions(dataflow)
+    producer = dataflow.defined.astype(np.int32)  # the position of each value's instruction; -1 if it is not scheduled
+    row, _, value = dataflow.late.results(dataflow.node_buffer)
+    producer[value] = dataflow.late.update[row]
+    # Instructions that compute each of their results from some operands only.
+    bundled = [combined_collectives(dataflow), dataflow.late.pairs(dataflow.node_buffer)]
+    bundled += [] if fused is None else [result_operands(fused)]
+    operand, result = (np.concatenate(column) for column in zip(*bundled, strict=True))
     return DataflowValues(
         shape=shape,
         elements=elements,
@@ -83,9 +90,9 @@ def _values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowValues:
         use_begin=begin,
         use=use,
         loop_carried=(carried_from.astype(np.int32), carried_to.astype(np.int32)),
-        bundled=_bundled(dataflow, fused),
+        bundled=(operand, result),
         argument=argument,
-        result=_buffers_at(dataflow, results),
+        result=dataflow.node_buffer[results],
         donor=_donors(nodes, arguments, results),
         derivations=find_derivations(module, dataflow, elements),
         products=find_products(dataflow),
@@ -104,25 +111,6 @@ def _named_instructions(fused: FusedResults) -> I32:
     return found
 
 
-def _producers(dataflow: DataflowAnalysis) -> I32:
-    """Return the position of the instruction that produces each value, -1 if it is not scheduled."""
-    producer = dataflow.defined.astype(np.int32)
-    if dataflow.nodes.total:
-        row, _, value = dataflow.late.results(dataflow.node_buffer)
-        producer[value] = dataflow.late.update[row]
-    return producer
-
-
-def _bundled(dataflow: DataflowAnalysis, fused: FusedResults | None) -> tuple[I32, I32]:
-    """Return (operand, result) values of instructions that compute each of their results from some operands only."""
-    if not dataflow.nodes.total:
-        return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)
-    found = [combined_collectives(dataflow), dataflow.late.pairs(dataflow.node_buffer)]
-    found += [] if fused is None else [result_operands(fused)]
-    operand, result = (np.concatenate(column) for column in zip(*found, strict=True))
-    return operand, result
-
-
 def _scopes(dataflow: DataflowAnalysis, fused: FusedResults | None) -> Text:
     """Return the operation name of each value. An operation inside a fusion has a name of its own."""
     module = dataflow.module
@@ -135,12 +123,6 @@ def _scopes(dataflow: DataflowAnalysis, fused: FusedResults | None) -> Text:
     known = (fused.value >= 0) & inside.nonempty
     codes[fused.value[known]] = inside.codes[known] + len(scope.strings)
     return Text(codes, Strings.joined(scope.strings, inside.strings))
-
-
-def _buffers_at(dataflow: DataflowAnalysis, nodes: I32) -> I32:
-    if not dataflow.nodes.total:
-        return np.full(len(nodes), -1, dtype=np.int32)
-    return dataflow.node_buffer[nodes].astype(np.int32)
 
 
 def _uses(dataflow: DataflowAnalysis) -> tuple[I64, I32]:
@@ -159,8 +141,8 @@ def _uses(dataflow: DataflowAnalysis) -> tuple[I64, I32]:
     limit_reads(nodes, count)
     read_nodes = expand_ranges(nodes.base[operand], count, nodes.budget)
     position = np.repeat(user, count)
-    value = dataflow.node_buffer[read_nodes] if nodes.total else position[:0]
-    begin, order = grouped(value.astype(np.int32), n)
+    value = dataflow.node_buffer[read_nodes]
+    begin, order = grouped(value, n)
     use = position[order]
     # Remove repeated reads of a value by one instruction. Edges are sorted by user, so they are adjacent.
     first = np.ones(len(use), dtype=bool)

@@ -70,10 +70,14 @@ class MemRef(NamedTuple):
 
 
 class EncodedEntry(NamedTuple):
-    """The bytes of an attribute or type; text where `code` is None."""
+    """An attribute or type; text where `code` is None."""
 
     code: int | None
-    content: Bytes
+    encoded: bytes
+
+    @property
+    def content(self) -> Bytes:
+        return Bytes(self.encoded)
 
 
 class Bytecode:
@@ -120,51 +124,44 @@ class Bytecode:
                     size = found.number()
                     content = Bytes(self._content[at : at + (size >> 1)])
                     at += size >> 1
-                    known = size & 1 and dialect == self._builtin
-                    group.append(EncodedEntry(content.number() if known else None, content))
+                    code = content.number() if size & 1 and dialect == self._builtin else None
+                    group.append(EncodedEntry(code, content.data[content.at :]))
             entries.append(group)
         return entries[0], entries[1]
 
     def dictionaries(self) -> Iterator[dict[str, int]]:
         """Yield each dictionary: attribute numbers by name."""
-        for entry in self.attributes:
+        for number, entry in enumerate(self.attributes):
             if entry.code == DICTIONARY:
-                yield self._dictionary(entry)
+                yield self.dictionary(number)
 
     def dictionary(self, attribute: int) -> dict[str, int]:
         """Return a dictionary: attribute numbers by name."""
         entry = self.attributes[attribute]
-        return self._dictionary(entry) if entry.code == DICTIONARY else {}
-
-    def _dictionary(self, entry: EncodedEntry) -> dict[str, int]:
-        content = Bytes(entry.content.data, entry.content.at)
+        if entry.code != DICTIONARY:
+            return {}
+        content = entry.content
         pairs = content.number()
         return {self._string(content.number()): content.number() for _ in range(min(pairs, MAX_NUMBERS))}
 
     def _string(self, attribute: int) -> str:
-        code, content = self.attributes[attribute]
-        return self.strings[Bytes(content.data, content.at).number()] if code == STRING else ""
+        entry = self.attributes[attribute]
+        return self.strings[entry.content.number()] if entry.code == STRING else ""
 
     def array(self, attribute: int) -> list[int]:
         """Return the numbers of an array's attributes."""
-        code, content = self.attributes[attribute]
-        return Bytes(content.data, content.at).numbers() if code == ARRAY else []
+        entry = self.attributes[attribute]
+        return entry.content.numbers() if entry.code == ARRAY else []
 
     def integer(self, attribute: int) -> int:
         """Return an integer of at most 64 bits."""
-        code, content = self.attributes[attribute]
-        if code != INTEGER:
-            raise ValueError("no integer")
-        value = Bytes(content.data, content.at)
+        value = self._content_of(attribute, INTEGER)
         value.number()  # its type
         return value.signed()
 
     def dense_integers(self, attribute: int) -> I64:
         """Return an array of 64-bit integers."""
-        code, content = self.attributes[attribute]
-        value = Bytes(content.data, content.at)
-        if code != DENSE_ARRAY:
-            raise ValueError("no array of integers")
+        value = self._content_of(attribute, DENSE_ARRAY)
         value.number()  # its type
         count = value.number()
         data = value.take(value.number())
@@ -174,25 +171,28 @@ class Bytecode:
 
     def text(self, attribute: int) -> str:
         """Return the text of an attribute of another dialect; empty for one of the builtin dialect."""
-        code, content = self.attributes[attribute]
-        return Bytes(content.data, content.at).text() if code is None else ""
+        entry = self.attributes[attribute]
+        return entry.content.text() if entry.code is None else ""
 
     def type_of(self, attribute: int) -> int:
         """Return the number of the type that an attribute holds."""
-        code, content = self.attributes[attribute]
-        if code != TYPE:
-            raise ValueError("no type")
-        return Bytes(content.data, content.at).number()
+        return self._content_of(attribute, TYPE).number()
+
+    def _content_of(self, attribute: int, code: int) -> Bytes:
+        entry = self.attributes[attribute]
+        if entry.code != code:
+            raise ValueError("an attribute of another kind")
+        return entry.content
 
     def inputs(self, function: int) -> list[int]:
         """Return the numbers of a function type's inputs."""
-        code, content = self.types[function]
-        return Bytes(content.data, content.at).numbers() if code == FUNCTION_TYPE else []
+        entry = self.types[function]
+        return entry.content.numbers() if entry.code == FUNCTION_TYPE else []
 
     def memref(self, number: int) -> MemRef | None:
         """Return a type of memory; None for another type."""
-        code, content = self.types[number]
-        value = Bytes(content.data, content.at)
+        entry = self.types[number]
+        code, value = entry.code, entry.content
         if code not in (MEMREF, MEMREF_IN_SPACE):
             return None
         space = self.text(value.number()) if code == MEMREF_IN_SPACE else ""
@@ -200,8 +200,8 @@ class Bytecode:
         return MemRef(shape, self._element(value.number()), space)
 
     def _element(self, number: int) -> str:
-        code, content = self.types[number]
-        value = Bytes(content.data, content.at)
+        entry = self.types[number]
+        code, value = entry.code, entry.content
         if code is None:
             return value.text()
         if code == INTEGER_TYPE:

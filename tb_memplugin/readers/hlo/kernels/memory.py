@@ -12,8 +12,9 @@ import numpy as np
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.protos.hlo_fields import HloProto
 from tb_memplugin.readers.common.budget import ReadBudget
+from tb_memplugin.readers.common.limits import MAX_BYTES
 from tb_memplugin.readers.hlo.module.shapes import shape_text
-from tb_memplugin.readers.hlo.module.tables import CONFIGS, MAX_BYTES, HloModule
+from tb_memplugin.readers.hlo.module.tables import CONFIGS, HloModule
 
 if TYPE_CHECKING:
     from tb_memplugin.model.out_of_memory import KernelMemory

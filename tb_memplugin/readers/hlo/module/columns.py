@@ -53,11 +53,11 @@ class Lists:
         counts: I64 = np.diff(self.begin)
         return counts
 
-    def nth(self, rows: npt.NDArray[np.integer[Any]], n: int, default: int = -1) -> I64:
-        """Return the n-th number of each row, `default` where there is none."""
+    def nth(self, rows: npt.NDArray[np.integer[Any]], n: int) -> I64:
+        """Return the n-th number of each row, -1 where there is none."""
         at = self.begin[rows] + n
         known = (rows >= 0) & (at < self.begin[rows + 1])
-        found = np.full(len(rows), default, dtype=np.int64)
+        found = np.full(len(rows), -1, dtype=np.int64)
         found[known] = self.values[at[known]]
         return found
 

@@ -15,8 +15,7 @@ import numpy as np
 from tb_memplugin.model.arrays import F64
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.protos.hlo_pb2 import CountedComputationProto, CountedInstructionProto, ShapeProto
-from tb_memplugin.readers.hlo.module.loops import iterations, loop_spans
-from tb_memplugin.readers.hlo.module.schedule import CALLING_OPCODES, Schedule
+from tb_memplugin.readers.hlo.module.schedule import CALLING_OPCODES, Schedule, iterations, loop_spans
 from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, HloModule
 
 CONTRACTED = re.compile(rb'"lhs_contracting_dimensions":\[([\d",]*)\]')
@@ -79,15 +78,13 @@ class _Computations:
 
     def flops(self, row: int) -> OfComputation:
         """Return the operations of each instruction of a computation, by id."""
-        if row not in self._known:
-            self._known[row] = {}
-            if self.counted[row]:
-                span: Spans = self._module.tables[COMPUTATIONS]["span"]
-                self._count(row, CountedComputationProto.FromString(span.bytes_at(self._module.data, row)))
-        return self._known[row]
-
-    def _count(self, row: int, computation: CountedComputationProto) -> None:
-        instructions = computation.instructions
+        if row in self._known:
+            return self._known[row]
+        found = self._known[row] = {}
+        if not self.counted[row]:
+            return found
+        span: Spans = self._module.tables[COMPUTATIONS]["span"]
+        instructions = CountedComputationProto.FromString(span.bytes_at(self._module.data, row)).instructions
         self._inner[row] = [
             one.called_computation_ids[0]
             for one in instructions
@@ -101,7 +98,8 @@ class _Computations:
         for one in products:
             operands = [shapes[number] for number in one.operand_ids[:2] if number in shapes]
             if len(operands) == 2 and (flops := _flops(one, *operands)):
-                self._known[row][one.id] = min(flops, MAX_FLOPS)
+                found[one.id] = min(flops, MAX_FLOPS)
+        return found
 
 
 def _flops(one: CountedInstructionProto, lhs: ShapeProto, rhs: ShapeProto) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.program import ArgumentShardings, Backend, MeshAxis, NamedSharding
 from tb_memplugin.model.tables import Stacks
-from tb_memplugin.model.text import Strings, Text
+from tb_memplugin.model.text import Text
 from tb_memplugin.native.row_groups import group_rows
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.text.strings import intern
@@ -113,8 +113,7 @@ def _named_shardings(module: HloModule) -> Iterator[tuple[int, NamedSharding]]:
 
 def device_count(module: HloModule) -> int:
     """Return the number of devices that a program is partitioned for; 1 where it is not."""
-    counts = module.tables[""].get("hlo_module.device_assignment.computation_count")
-    return min(max(int(counts[0]), 1), MAX_DEVICES) if counts is not None and len(counts) else 1
+    return min(max(int(module.root["hlo_module.device_assignment.computation_count"][0]), 1), MAX_DEVICES)
 
 
 FRAME_INDEX = "hlo_module.stack_frame_index"
@@ -129,34 +128,31 @@ def read_stacks(module: HloModule) -> tuple[Stacks, I32]:
     parent = _without_cycles(_row_of_id(frames["parent_frame_id"], n))
 
     ids = _row_of_id(module.instructions["metadata.stack_frame_id"], n)
-    without_stack, files, lines = _lines_without_stack(module, np.flatnonzero(ids < 0))
+    # Instructions without a stack may have a source line.
+    without_stack = np.flatnonzero(ids < 0)
+    columns = module.instructions.of_rows(without_stack)
+    known = np.flatnonzero(columns["metadata.source_file"].length > 0)
+    files, lines = columns["metadata.source_file"].take(known), columns["metadata.source_line"][known]
     line_index, first = group_rows([intern(module.data, *files)[0], lines])
-    ids[without_stack] = n + line_index
+    ids[without_stack[known]] = n + line_index
 
     file_names = module.tables[f"{FRAME_INDEX}.file_names"]["value"]
-    all_files = _append(file_names, files.take(first)) if n else files.take(first)
+    all_files = Spans(*map(np.append, file_names, files.take(first))) if n else files.take(first)
     base = len(file_names.start) if n else 0
-    file = np.r_[
-        _take(_row_of_id(_take(locations["file_name_id"], location, 0), base), np.arange(n)),
-        base + np.arange(len(first)),
-    ]
+    # A frame without a location takes the number that is appended.
+    file_id, function_id, line = (
+        np.append(locations[name], 0)[location] for name in ("file_name_id", "function_name_id", "line")
+    )
     function_names = module.tables[f"{FRAME_INDEX}.function_names"]["value"]
-    function = _row_of_id(_take(locations["function_name_id"], location, 0), len(function_names.start))
+    function, file = _row_of_id(function_id, len(function_names.start)), _row_of_id(file_id, base)
+    none, own_file = np.full(len(first), -1), base + np.arange(len(first))
     stacks = Stacks(
-        parent=np.r_[parent, np.full(len(first), -1)].astype(np.int32),
-        function=Text(np.r_[function, np.full(len(first), -1)].astype(np.int32), _strings(module, function_names)),
-        file=Text(file.astype(np.int32), _strings(module, all_files)),
-        line=np.r_[_take(locations["line"], location, 0), lines[first]].astype(np.int32),
+        parent=np.r_[parent, none].astype(np.int32),
+        function=Text(np.r_[function, none].astype(np.int32), module.distinct_texts(function_names).strings),
+        file=Text(np.r_[file, own_file].astype(np.int32), module.distinct_texts(all_files).strings),
+        line=np.r_[line, lines[first]].astype(np.int32),
     )
     return stacks, ids.astype(np.int32)
-
-
-def _lines_without_stack(module: HloModule, rows: I64) -> tuple[I64, Spans, I64]:
-    """Return which of these instructions have a source line, with its file and number."""
-    columns = module.instructions.of_rows(rows)
-    files: Spans = columns["metadata.source_file"]
-    found = np.flatnonzero(files.length > 0)
-    return rows[found], files.take(found), columns["metadata.source_line"][found]
 
 
 def _row_of_id(ids: I64, count: int) -> I64:
@@ -174,17 +170,3 @@ def _without_cycles(parent: I64) -> I64:
     cyclic = np.zeros(count + 1, dtype=bool)
     cyclic[above] = True
     return np.where(cyclic[:count], -1, parent)
-
-
-def _take(table: I64, rows: I64, default: int = -1) -> I64:
-    if not len(table):
-        return np.full(len(rows), default, dtype=np.int64)
-    return np.where(rows >= 0, table[rows], default)
-
-
-def _append(a: Spans, b: Spans) -> Spans:
-    return Spans(np.r_[a.start, b.start], np.r_[a.length, b.length])
-
-
-def _strings(module: HloModule, spans: Spans) -> Strings:
-    return module.distinct_texts(spans).strings

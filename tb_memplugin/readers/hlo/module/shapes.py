@@ -123,25 +123,21 @@ class ShapeTable:
     @staticmethod
     def parse(serialized_shapes: list[bytes], budget: ReadBudget) -> ShapeTable:
         """Parse serialized shapes; a damaged one becomes a shape without type or bytes."""
-        begin, nodes, distinct_shapes = [], list[int](), _DistinctShapes(budget)
-        child_lists: list[list[int]] = []
-        extents: list[int] = []
+        begin, nodes = list[int](), _ShapeNodes(budget)
         for serialized_shape in serialized_shapes:
-            shape = parsed(serialized_shape)
-            begin.append(len(nodes))
-            _append_nodes(shape, distinct_shapes, nodes, child_lists, extents)
-            budget.charge(NODE_BYTES * (len(nodes) - begin[-1]))
-        ends = [*begin[1:], len(nodes)]
-        counts = [len(children) for children in child_lists]
+            begin.append(len(nodes.kind))
+            nodes.append(parsed(serialized_shape))
+            budget.charge(NODE_BYTES * (len(nodes.kind) - begin[-1]))
+        counts = [len(children) for children in nodes.children]
         return ShapeTable(
             begin=np.array(begin, dtype=np.int32),
-            count=np.array([e - b for b, e in zip(begin, ends, strict=True)], dtype=np.int32),
-            distinct=distinct_shapes.shapes,
-            kind=np.array(nodes, dtype=np.int32),
-            extent=np.array(extents, dtype=np.int32),
+            count=np.diff([*begin, len(nodes.kind)]).astype(np.int32),
+            distinct=nodes.distinct,
+            kind=np.array(nodes.kind, dtype=np.int32),
+            extent=np.array(nodes.extent, dtype=np.int32),
             child_begin=np.cumsum([0, *counts], dtype=np.int32)[:-1],
             child_count=np.array(counts, dtype=np.int32),
-            children=np.array([c for children in child_lists for c in children], dtype=np.int32),
+            children=np.array([c for children in nodes.children for c in children], dtype=np.int32),
         )
 
     def array_bytes(self) -> I64:
@@ -167,42 +163,35 @@ class ShapeTable:
         return found
 
 
-class _DistinctShapes:
-    """Distinct shapes in order of appearance."""
+class _ShapeNodes:
+    """Nodes of shapes in preorder, and the distinct shapes in order of appearance."""
 
     def __init__(self, budget: ReadBudget) -> None:
         self._budget = budget
-        self.shapes: list[XlaShape] = []
         self._known: dict[XlaShape, int] = {}
+        self.distinct: list[XlaShape] = []
+        self.kind: list[int] = []  # per node, as are these
+        self.extent: list[int] = []
+        self.children: list[list[int]] = []
 
-    def index_of(self, shape: XlaShape) -> int:
-        index = self._known.setdefault(shape, len(self.shapes))
-        if index == len(self.shapes):
+    def append(self, shape: XlaShape) -> None:
+        """Append the nodes of a shape. `parse_shape` limits the depth of nesting."""
+        first, children = len(self.kind), list[int]()
+        self._append_node(shape, children)
+        for element in shape.tuple_shapes:
+            children.append(len(self.kind))
+            if element.tuple_shapes:
+                self.append(element)
+            else:
+                self._append_node(element, NO_CHILDREN)
+        self.extent[first] = len(self.kind) - first
+
+    def _append_node(self, shape: XlaShape, children: list[int]) -> None:
+        index = self._known.setdefault(shape, len(self.distinct))
+        if index == len(self.distinct):
             # A shape nested 100 deep is kept in 100 lengths. Its text is as long again.
             self._budget.charge(DISTINCT_BYTES + 4 * shape.nbytes)
-            self.shapes.append(shape)
-        return index
-
-
-def _append_nodes(
-    shape: XlaShape,
-    distinct_shapes: _DistinctShapes,
-    nodes: list[int],
-    child_lists: list[list[int]],
-    extents: list[int],
-) -> None:
-    """Append the shape's nodes in preorder. `parse_shape` limits the depth of nesting."""
-    first = len(nodes)
-    children: list[int] = []
-    nodes.append(distinct_shapes.index_of(shape))
-    child_lists.append(children)
-    extents.append(0)
-    for element in shape.tuple_shapes:
-        children.append(len(nodes))
-        if element.tuple_shapes:
-            _append_nodes(element, distinct_shapes, nodes, child_lists, extents)
-        else:
-            nodes.append(distinct_shapes.index_of(element))
-            child_lists.append(NO_CHILDREN)
-            extents.append(1)
-    extents[first] = len(nodes) - first
+            self.distinct.append(shape)
+        self.kind.append(index)
+        self.children.append(children)
+        self.extent.append(1)

@@ -13,6 +13,7 @@ from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.text.strings import intern
 from tb_memplugin.protos.hlo_fields import HloComputationProto, HloInstructionProto, HloProto, OpMetadata
 from tb_memplugin.readers.common.budget import BudgetShare, ReadBudget, at_once
+from tb_memplugin.readers.common.limits import MAX_BYTES
 from tb_memplugin.readers.common.rows import IdIndex
 from tb_memplugin.readers.hlo.module.columns import Columns, ListColumns, Lists, ModuleTexts
 from tb_memplugin.readers.hlo.module.shapes import ShapeTable
@@ -26,11 +27,7 @@ TRACES = "buffer_assignment.heap_simulator_traces"
 
 # Most instructions are inside fusions, which define no buffers. So computations are located first, and only those that
 # may define buffers are parsed. Aliases follow from the instructions, and an event's names from its buffer.
-MODULE = Plan(
-    HloProto,
-    skip=("buffer_assignment", INSTRUCTIONS, f"{COMPUTATIONS}.name"),
-    located=(COMPUTATIONS,),
-)
+MODULE = Plan(HloProto, skip=("buffer_assignment", INSTRUCTIONS, f"{COMPUTATIONS}.name"), located=(COMPUTATIONS,))
 ASSIGNMENT = Plan(
     HloProto,
     skip=(
@@ -70,7 +67,6 @@ NAME = Plan(HloComputationProto, skip=(*(name for name in OF_COMPUTATIONS if nam
 
 # Two bytes of a serialized shape may become a protobuf object of this size.
 OBJECT_BYTES = 48
-MAX_BYTES = 2**50  # no device has a PiB; larger sizes in a damaged file would overflow sums
 
 
 class HloModule(ModuleTexts):
@@ -118,8 +114,7 @@ class HloModule(ModuleTexts):
 
     @property
     def name(self) -> str:
-        name: Spans = self.root["hlo_module.name"]
-        return name.text_at(self.data)
+        return str(self.root["hlo_module.name"].text_at(self.data))
 
     @property
     def key(self) -> str:
@@ -128,8 +123,7 @@ class HloModule(ModuleTexts):
 
     @property
     def entry_computation(self) -> str:
-        name: Spans = self.root["hlo_module.entry_computation_name"]
-        return name.text_at(self.data)
+        return str(self.root["hlo_module.entry_computation_name"].text_at(self.data))
 
     @cached_property
     def opcode(self) -> Text:
@@ -154,9 +148,7 @@ class HloModule(ModuleTexts):
             return row
         names, entry = self.computations["name"], self.root["hlo_module.entry_computation_name"]
         candidates = np.flatnonzero(names.length == entry.length[0])
-        codes, _ = intern(
-            self.data, np.r_[entry.start, names.start[candidates]], np.r_[entry.length, names.length[candidates]]
-        )
+        codes, _ = intern(self.data, *map(np.append, entry, names.take(candidates)))
         named = candidates[codes[1:] == codes[0]]
         return int(named[0]) if len(named) else len(self.computations["id"]) - 1
 
@@ -203,8 +195,7 @@ class HloModule(ModuleTexts):
             return rows
         instruction_names: Spans = self.instructions["name"]
         searched = names["value"].take(name_only)
-        both = Spans(np.r_[instruction_names.start, searched.start], np.r_[instruction_names.length, searched.length])
-        codes = intern(self.data, *both)[0].astype(np.int64)
+        codes = intern(self.data, *map(np.append, instruction_names, searched))[0].astype(np.int64)
         n = len(instruction_names.start)
         rows[names["parent"][name_only]] = IdIndex(codes[:n]).rows(codes[n:])
         return rows

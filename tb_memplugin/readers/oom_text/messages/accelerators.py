@@ -15,8 +15,8 @@ def _over_banks(failure: Failure, found: FoundMessage) -> Failure:
     """Add up the banks: a buffer takes the same part of each."""
     banks, sizes = found.figure("banks") or 1, (found.figure(f"bank_{name}") for name in FIGURES[1:5])
     free, largest_free, capacity, in_use = (size if size is None else banks * size for size in sizes)
-    said = replace(failure.out_of_memory, free=free, largest_free=largest_free, capacity=capacity, in_use=in_use)
-    return replace(failure, used=in_use, out_of_memory=said)
+    failure = failure.saying(free=free, largest_free=largest_free, capacity=capacity, in_use=in_use)
+    return replace(failure, used=in_use)
 
 
 MESSAGES = (

@@ -31,7 +31,7 @@ from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.tables import ProgramChunks
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
-from tb_memplugin.readers.oom_text.failure import MAX_TOTAL_BYTES, Failure, Rows, segments, size_of
+from tb_memplugin.readers.oom_text.failure import MAX_TOTAL_BYTES, Failure, Rows, no_rows, size_of
 from tb_memplugin.readers.oom_text.message import FoundMessage, MessageKind
 from tb_memplugin.sizes import PRINTED as SIZE
 from tb_memplugin.sizes import percent_text
@@ -104,9 +104,8 @@ def _of_allocator(failure: Failure, found: FoundMessage) -> Failure:
     """Add the dump that follows a failed request. Without one, a message has a few lines, and others are unrelated."""
     dump = DUMP.search(found.block)
     block = _up_to_next_dump(found.block, dump.end()) if dump else found.block[:BARE_CHARS]
-    rounded = found.figure("rounded")
-    said = replace(failure.out_of_memory, asked=rounded or failure.out_of_memory.asked)
-    return _with_dump(replace(failure, out_of_memory=said), block, found)
+    asked = found.figure("rounded") or failure.out_of_memory.asked
+    return _with_dump(failure.saying(asked=asked), block, found)
 
 
 def _without_request(failure: Failure, found: FoundMessage) -> Failure:
@@ -124,15 +123,14 @@ def _with_dump(failure: Failure, block: str, found: FoundMessage) -> Failure:
     in_use = rows.bytes if len(rows.allocations) else size_of(IN_USE.search(block))
     has_dump = len(rows.regions) > 0
     free_sizes = [*holes, size_of(AVAILABLE.search(block)) or 0]
-    said = replace(
-        failure.out_of_memory,
+    failure = failure.saying(
         free=sum(free_sizes) if has_dump else None,
         largest_free=max(free_sizes) if has_dump else (size_of(LARGEST.search(block)) or None),
         capacity=size_of(LIMIT.search(block)),
         in_use=in_use,
     )
     return replace(
-        failure, out_of_memory=said, rows=rows, used=in_use,
+        failure, rows=rows, used=in_use,
         lifetime_peak=size_of(MAX_IN_USE.search(block)),
         cut=has_dump and not SUMMARY.search(block),
         caveats=() if has_dump else _occupancy(block, found),
@@ -149,7 +147,7 @@ def _chunks(block: str) -> tuple[Rows, list[int]]:
     size = np.array([int(chunk[3]) for chunk in chunks], dtype=np.int64)
     used = np.array([chunk[1] != "Free" for chunk in chunks], dtype=bool)
     if not len(address) or size.sum(dtype=np.float64) > MAX_TOTAL_BYTES:
-        return Rows(), []
+        return no_rows(), []
     order = np.argsort(address, kind="stable")
     address, size, used, first = address[order], size[order], used[order], begins[order]
     first[0] = True
@@ -172,8 +170,8 @@ def _chunks(block: str) -> tuple[Rows, list[int]]:
     # Adjacent free chunks are one hole, even where the allocator has not merged them yet.
     run = np.cumsum(used | first | np.r_[True, used[:-1]])[~used]
     holes = np.bincount(run, size[~used]).astype(np.int64)
-    rows = Rows(allocations, segments(base, segment_size), program_chunks=annotated.program_chunks())
-    return rows, holes[holes > 0].tolist()
+    regions, stacks = table_builder.segments(base, segment_size), table_builder.no_stacks()
+    return Rows(allocations, regions, stacks, annotated.program_chunks()), holes[holes > 0].tolist()
 
 
 def _occupancy(block: str, found: FoundMessage) -> tuple[Caveat, ...]:

@@ -20,25 +20,20 @@ def _of_tensor(failure: Failure, found: FoundMessage) -> Failure:
     shape, dtype = found.name("shape"), found.name("dtype")  # older versions name no type
     dimensions = [min(int(text), 2**40) for text in re.findall(r"\d{1,300}", shape)]
     asked = prod(dimensions) * BYTES[dtype] if dtype in BYTES and len(dimensions) < 16 else None
-    said = replace(
-        failure.out_of_memory,
-        asked=asked if asked is not None and asked < 2**63 else None,
-        wanted_by=f"a tensor of shape [{shape}]" + (f" and type {dtype}" if dtype else ""),
-    )
-    return replace(failure, memory=failure.memory.rstrip(",."), out_of_memory=said)
+    wanted_by = f"a tensor of shape [{shape}]" + (f" and type {dtype}" if dtype else "")
+    failure = failure.saying(asked=asked if asked is not None and asked < 2**63 else None, wanted_by=wanted_by)
+    return replace(failure, memory=failure.memory.rstrip(",."))
 
 
 def _in_hexadecimal(failure: Failure, found: FoundMessage) -> Failure:
     asked, limit = int(found.name("asked_hex"), 16), int(found.name("limit_hex"), 16)
-    said = replace(failure.out_of_memory, asked=asked, capacity=limit)
-    return replace(failure, used=asked, out_of_memory=said)
+    return replace(failure.saying(asked=asked, capacity=limit), used=asked)
 
 
 def _of_arena(failure: Failure, found: FoundMessage) -> Failure:
     """Name the operation of ONNX Runtime; its arena has its free memory in one block."""
     wanted_by = " ".join(filter(None, (found.name("operation"), found.name("node"))))
-    said = replace(failure.out_of_memory, largest_free=failure.out_of_memory.free, wanted_by=wanted_by)
-    return replace(failure, out_of_memory=said)
+    return failure.saying(largest_free=failure.out_of_memory.free, wanted_by=wanted_by)
 
 
 GIB, MIB = 2**30, 2**20

@@ -8,8 +8,7 @@ from tb_memplugin.readers.oom_text.message import FoundMessage, MessageKind
 
 
 def _of_array(failure: Failure, found: FoundMessage) -> Failure:
-    wanted_by = f"an array of shape {found.name('shape')} and data type {found.name('dtype')}"
-    return replace(failure, out_of_memory=replace(failure.out_of_memory, wanted_by=wanted_by))
+    return failure.saying(wanted_by=f"an array of shape {found.name('shape')} and data type {found.name('dtype')}")
 
 
 def _of_process(failure: Failure, found: FoundMessage) -> Failure:
@@ -17,8 +16,7 @@ def _of_process(failure: Failure, found: FoundMessage) -> Failure:
     used = (found.figure("anonymous") or 0) * 1024
     rows = named_buffers([Buffer(used, name=f"process {found.name('pid')} ({found.name('process')})")])
     limit = found.figure("limit")
-    said = replace(failure.out_of_memory, in_use=used, capacity=limit * 1024 if limit else None)
-    return replace(failure, rows=rows, used=used, out_of_memory=said)
+    return replace(failure.saying(in_use=used, capacity=limit * 1024 if limit else None), rows=rows, used=used)
 
 
 KILLED = Caveat(CaveatCode.KILLED, "The system killed the process before it could report its memory use")

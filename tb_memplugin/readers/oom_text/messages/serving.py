@@ -1,7 +1,5 @@
 """Messages of inference engines: memory that settings leave for the KV cache, and buffers of llama.cpp and MLX."""
 
-from dataclasses import replace
-
 from tb_memplugin.readers.oom_text.failure import Failure
 from tb_memplugin.readers.oom_text.message import FoundMessage, MessageKind, PrintedFigure
 
@@ -24,7 +22,7 @@ def _at_startup(failure: Failure, found: FoundMessage) -> Failure:
         return failure
     share = float(found.name("free_number")) / float(printed)
     found.values["fitting"] = f"{int(share * 100) / 100:.2f}"
-    return replace(failure, out_of_memory=replace(said, free=round(share * said.capacity)))
+    return failure.saying(free=round(share * said.capacity))
 
 
 def with_engine_advice(failures: list[Failure], text: str) -> list[Failure]:
@@ -38,7 +36,7 @@ def with_engine_advice(failures: list[Failure], text: str) -> list[Failure]:
         said = failure.out_of_memory
         below = advice if failure.tool in ("torch", "driver", "unlisted", "ggml") else ()
         more = below or (unknown if failure.tool not in OF_FRAMEWORKS and not said.host else ())
-        found.append(replace(failure, out_of_memory=replace(said, advice=said.advice or more)))
+        found.append(failure.saying(advice=said.advice or more))
     return found
 
 

@@ -29,11 +29,9 @@ def _with_sums(failure: Failure, found: FoundMessage) -> Failure:
     device, number = found.name("device"), found.figure("number")
     _explain(found, device, said.asked or 0, free_in_total)
     memory = device if number is None else f"{device.lower()}:{number:d}"
-    said = replace(said, free=free_in_total, largest_free=largest_free, in_use=in_use)
+    failure = failure.saying(free=free_in_total, largest_free=largest_free, in_use=in_use)
     caveats = _caveats(unallocated, found.figure("allowed"))
-    return replace(
-        failure, memory=memory, out_of_memory=said, rows=rows, used=in_use, cut=total is None, caveats=caveats
-    )
+    return replace(failure, memory=memory, rows=rows, used=in_use, cut=total is None, caveats=caveats)
 
 
 def _segment(asked: int) -> int:
@@ -93,9 +91,9 @@ def _of_metal(failure: Failure, found: FoundMessage) -> Failure:
     """List PyTorch's and the other allocations of Metal."""
     allocated, others = found.figure("allocated") or 0, found.figure("others") or 0
     rows = [Buffer(allocated, name="allocated by PyTorch"), Buffer(others, name="other Metal allocations")]
-    in_use, said = allocated + others, failure.out_of_memory
-    said = replace(said, free=max((said.capacity or 0) - in_use, 0), in_use=in_use)
-    return replace(failure, rows=named_buffers(rows), used=in_use, out_of_memory=said)
+    in_use, capacity = allocated + others, failure.out_of_memory.capacity or 0
+    failure = failure.saying(free=max(capacity - in_use, 0), in_use=in_use)
+    return replace(failure, rows=named_buffers(rows), used=in_use)
 
 
 GIB, MIB = 2**30, 2**20

@@ -26,7 +26,6 @@ Tags say what an on-chip allocation of a Pallas kernel is for.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from tb_memplugin.model.caveats import Caveat, CaveatCode
@@ -36,7 +35,6 @@ from tb_memplugin.readers.oom_text.failure import (
     OP_NAME,
     Buffer,
     Failure,
-    TextItem,
     found_text,
     listed_items,
     named_buffers,
@@ -105,12 +103,15 @@ def _named(failure: Failure, found: FoundMessage) -> Failure:
 def _listed(failure: Failure, found: FoundMessage) -> Failure:
     """Add the allocations of a program that follow its message."""
     items, cut = listed_items(LIST, ITEM, found.block)
-    listed = _list_allocations(items)
+    sized = ((size_of(item), text) for item, text in items)
+    listed = [(found_text(KIND, text).strip(), _buffer(size, text)) for size, text in sized if size is not None]
     totals = _totals(found.block, failure.used or 0, bool(listed))
     rows = named_buffers([*totals, *(buffer for _, buffer in listed), *_unlisted_parts(found.block, listed)])
-    out_of_memory = replace(failure.out_of_memory, kernel_buffers=_kernel_buffers(items))
-    caveats = _caveats(found.block)
-    return replace(_named(failure, found), rows=rows, cut=cut, out_of_memory=out_of_memory, caveats=caveats)
+    # The listed allocations that have a tag are those of kernels.
+    tagged = ((size_of(item), tag) for item, text in items if (tag := TAG.search(text)))
+    of_kernels = tuple(kernel_buffer(tag[1], size) for size, tag in tagged if size is not None)
+    failure = _named(failure, found).saying(kernel_buffers=of_kernels)
+    return replace(failure, rows=rows, cut=cut, caveats=_caveats(found.block))
 
 
 def _totals(block: str, used: int, has_list: bool) -> list[Buffer]:
@@ -125,21 +126,6 @@ def _totals(block: str, used: int, has_list: bool) -> list[Buffer]:
     if not has_list and not LIST.search(block) and (program := size_of(TOTAL_PART.search(block))):
         found.append(Buffer(program, name="program", role=Role.TEMPORARY))
     return found
-
-
-def _kernel_buffers(items: Sequence[TextItem]) -> tuple[KernelBuffer, ...]:
-    """Return the listed allocations that have a tag: those of kernels."""
-    tagged = ((size_of(item), tag) for item, text in items if (tag := TAG.search(text)))
-    return tuple(kernel_buffer(tag[1], size) for size, tag in tagged if size is not None)
-
-
-def _list_allocations(items: Sequence[TextItem]) -> list[tuple[str, Buffer]]:
-    """Return each listed allocation with its type."""
-    listed = []
-    for item, text in items:
-        if (size := size_of(item)) is not None:
-            listed.append((found_text(KIND, text).strip(), _buffer(size, text)))
-    return listed
 
 
 def _buffer(size: int, text: str) -> Buffer:
@@ -188,7 +174,7 @@ def _of_cores(failure: Failure, found: FoundMessage) -> Failure:
     tensor, sparse = found.figure("tensor_core") or 0, found.figure("sparse_core") or 0
     rows = named_buffers([Buffer(tensor, name="TensorCore"), Buffer(sparse, name="SparseCore")])
     total = tensor + sparse
-    return replace(failure, rows=rows, used=total, out_of_memory=replace(failure.out_of_memory, asked=total))
+    return replace(failure.saying(asked=total), rows=rows, used=total)
 
 
 def _of_allocation(failure: Failure, found: FoundMessage) -> Failure:
@@ -199,42 +185,39 @@ def _of_allocation(failure: Failure, found: FoundMessage) -> Failure:
     memory, said = _memory(space[1]) if space else "HBM", failure.out_of_memory
     if tag is None or memory == "HBM":
         wanted_by = (tag[1] if tag else "") or program or (head[1] if head else "")
-        return replace(failure, memory=memory, out_of_memory=replace(said, wanted_by=wanted_by))
+        return replace(failure.saying(wanted_by=wanted_by), memory=memory)
     buffer = kernel_buffer(tag[1], said.asked or 0, shape[1] if shape else "")
     wanted_by = f"{buffer.operand} of {program}" if program else buffer.operand
-    said = replace(said, kernel_buffers=(buffer,), wanted_by=wanted_by)
-    return replace(failure, memory=memory, rows=named_buffers([row_of(buffer, program)]), out_of_memory=said)
+    failure = failure.saying(kernel_buffers=(buffer,), wanted_by=wanted_by)
+    return replace(failure, memory=memory, rows=named_buffers([row_of(buffer, program)]))
 
 
 def _of_kernel(failure: Failure, found: FoundMessage) -> Failure:
     """Name the kernel. The compiler has a limit for each, below the size of the memory."""
     said = failure.out_of_memory
     wanted_by = said.wanted_by.partition(" = ")[0].strip().rstrip(".").removeprefix("%")[:300]
-    memory = _memory(found.name("space") or "vmem")
-    said = replace(said, wanted_by=wanted_by, kernel_limit=said.capacity is not None)
-    return replace(failure, memory=memory, used=said.asked, out_of_memory=said)
+    failure = failure.saying(wanted_by=wanted_by, kernel_limit=said.capacity is not None)
+    return replace(failure, memory=_memory(found.name("space") or "vmem"), used=said.asked)
 
 
 def _in_thousands(failure: Failure, found: FoundMessage) -> Failure:
     """Read the estimate for a Pallas kernel, which is printed in powers of 1000."""
     asked, capacity = (printed_size(found.name(name), decimal=True) for name in ("needed", "room"))
-    said = replace(failure.out_of_memory, asked=asked, capacity=capacity)
-    return replace(_named(failure, found), used=asked, out_of_memory=said)
+    return replace(_named(failure, found).saying(asked=asked, capacity=capacity), used=asked)
 
 
 def _at_runtime(failure: Failure, found: FoundMessage) -> Failure:
     """Tell a program from a buffer, and name the device."""
     device, reserving = DEVICE.match(found.block), found.name("verb") == "reserve"
     loading = reserving or "loading" in found.values
-    said = replace(
-        failure.out_of_memory,
+    failure = failure.saying(
         # A program is loaded at one end of the memory, so only free bytes at that end count.
         largest_free=found.figure("reservable" if reserving else "largest_free"),
         phase=OutOfMemoryPhase.LOAD if loading else OutOfMemoryPhase.RUN,
         wanted_by=found.name("program"),
         program=found.name("program"),
     )
-    return replace(failure, memory=f"HBM {device[1]}" if device else "HBM", out_of_memory=said)
+    return replace(failure, memory=f"HBM {device[1]}" if device else "HBM")
 
 
 COMPILE = OutOfMemoryPhase.COMPILE

@@ -28,6 +28,7 @@ from tb_memplugin.readers.oom_text.failure import (
     found_text,
     listed_items,
     named_buffers,
+    no_rows,
     size_of,
     source_of,
 )
@@ -51,9 +52,9 @@ def _with_program(failure: Failure, found: FoundMessage) -> Failure:
     """Add the program of a failed allocation, and the buffers of its peak."""
     named = EXECUTABLE.match(found.block)
     program = named[1] if named else ""
-    rows, used, cut = _program(found.block) if STATS.match(found.block) else (Rows(), None, False)
-    said = replace(failure.out_of_memory, wanted_by=program, program=program)
-    return replace(failure, rows=rows, used=used, cut=cut, program=program, out_of_memory=said)
+    rows, used, cut = _program(found.block) if STATS.match(found.block) else (no_rows(), None, False)
+    failure = failure.saying(wanted_by=program, program=program)
+    return replace(failure, rows=rows, used=used, cut=cut, program=program)
 
 
 def _without_head(failure: Failure, found: FoundMessage) -> Failure:
@@ -68,7 +69,7 @@ def _rematerialized(failure: Failure, found: FoundMessage) -> Failure:
     # A negative limit means that arguments and outputs alone exceed it.
     limit = 0 if found.name("sign") else found.figure("capacity")
     caveat = Caveat(CaveatCode.REMATERIALIZED, saving, before - needed if before else None)
-    return replace(failure, caveats=(caveat,), out_of_memory=replace(failure.out_of_memory, capacity=limit))
+    return replace(failure.saying(capacity=limit), caveats=(caveat,))
 
 
 def _program(block: str) -> tuple[Rows, int | None, bool]:

@@ -14,6 +14,7 @@ from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.xplane.events import select
 from tb_memplugin.native.xplane.stats import INTEGER, MISSING, PRESENCE, REAL, TEXT, new_columns, read_stats
 from tb_memplugin.readers.common.budget import BudgetShare, at_once
+from tb_memplugin.readers.common.limits import MAX_BYTES
 from tb_memplugin.readers.xplane.planes import DEALLOCATION, Plane, allocator_event_ids
 
 # Starting a thread takes 0.1 ms. Finding the events in 1 MB takes 0.3 ms, and reading those of 1 MB 2.5 ms.
@@ -50,24 +51,17 @@ def columns_of(
     columns = new_columns(rows, types, set(ids.values()))
     if int(events.length.sum()) < LARGE_BYTES:
         return columns, read_stats(plane.data, events.start, events.length, ids, columns, plane.budget)
-    pieces = slice(rows // 2), slice(rows // 2, rows)
-    shares = BudgetShare(plane.budget), BudgetShare(plane.budget)
-    first, second = at_once(
-        *(
-            partial(
-                read_stats,
-                plane.data,
-                events.start[piece],
-                events.length[piece],
-                ids,
-                [c[piece] for c in columns],
-                share,
-            )
-            for piece, share in zip(pieces, shares, strict=True)
+
+    def read(piece: slice, share: BudgetShare) -> list[Texts]:
+        return read_stats(
+            plane.data, events.start[piece], events.length[piece], ids, [c[piece] for c in columns], share
         )
-    )
+
+    half, rest = slice(rows // 2), slice(rows // 2, rows)
+    shares = BudgetShare(plane.budget), BudgetShare(plane.budget)
+    first, second = at_once(partial(read, half, shares[0]), partial(read, rest, shares[1]))
     return columns, [
-        _join(mine, others, column[pieces[1]]) for mine, others, column in zip(first, second, columns, strict=True)
+        _join(mine, others, column[rest]) for mine, others, column in zip(first, second, columns, strict=True)
     ]
 
 
@@ -94,7 +88,6 @@ TYPES = {
 }  # fmt: skip
 COLUMNS = {name: number for number, name in enumerate(TYPES)}
 UNUSED = {"id"}  # a running number. Names with a leading _ are internal to the tracer.
-MAX_BYTES = 2**50  # no device has a PiB
 ADDRESS_LIMIT = 2**62  # below it, the end address of an allocation fits 64 bits too
 
 
@@ -109,7 +102,7 @@ class AllocatorEvents:
     frees: Mask
     numbers: dict[str, I64]
     texts: dict[str, Text]
-    fragmentation: F64  # 0..1
+    fragmentation: F64  # 0..1, else NaN
     impossible: Mask  # has a size below 0 or above MAX_BYTES, which is ignored
     out_of_order: Mask  # earlier than the previous event on its thread
     unknown: Mask  # has a stat that is not read here
@@ -138,7 +131,7 @@ def read_allocator_events(plane: Plane) -> AllocatorEvents | None:
     # Read in order of time, as putting one column in order takes less than putting all of them.
     spans = Spans(found["start"][order], found["length"][order])
     columns, texts = columns_of(plane, spans, _columns(plane), list(TYPES.values()))
-    numbers = {name: columns[COLUMNS[name]] for name in NUMBERS}
+    numbers, fraction = {name: columns[COLUMNS[name]] for name in NUMBERS}, columns[COLUMNS[FRACTION]]
     return AllocatorEvents(
         file_row=order,
         line=line[order],
@@ -147,7 +140,7 @@ def read_allocator_events(plane: Plane) -> AllocatorEvents | None:
         frees=(found["kind"] == 1)[order],
         numbers=numbers,
         texts={name: _text(plane, columns[COLUMNS[name]], texts[COLUMNS[name]]) for name in TEXTS},
-        fragmentation=_fraction(columns[COLUMNS[FRACTION]]),
+        fragmentation=np.where((fraction >= 0) & (fraction <= 1), fraction, np.nan),
         impossible=_drop_impossible(numbers),
         out_of_order=earlier[order],
         unknown=columns[COLUMNS[UNKNOWN]].astype(bool),
@@ -174,12 +167,6 @@ def _drop_impossible(numbers: dict[str, I64]) -> Mask:
             if name in BYTES:
                 impossible |= wrong
     return impossible
-
-
-def _fraction(value: F64) -> F64:
-    """Return the fractions, NaN outside 0..1."""
-    inside = (value >= 0) & (value <= 1)
-    return value if inside.all() else np.where(inside, value, np.nan)
 
 
 def _text(plane: Plane, codes: I32, texts: list[bytes | int]) -> Text:

@@ -9,16 +9,24 @@ import numpy as np
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.caveats import Caveat, CaveatCode
-from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind
+from tb_memplugin.model.kinds import Axis, RecordingKind
 from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.model.recording import LazyRecording, Recording
-from tb_memplugin.model.tables import Regions, ReportedMemory
+from tb_memplugin.model.tables import ReportedMemory
 from tb_memplugin.native.xplane.stats import MISSING
 from tb_memplugin.numbered_names import natural_key
+from tb_memplugin.readers.common import table_builder
+from tb_memplugin.readers.common.part import Origin
 from tb_memplugin.readers.xplane.allocator.events import AllocatorEvents, read_allocator_events
-from tb_memplugin.readers.xplane.allocator.lifetimes import dtypes, free_stacks, lifetimes, with_stacks
-from tb_memplugin.readers.xplane.allocator.log import AllocatorLog
-from tb_memplugin.readers.xplane.host_calls import HostCalls, host_calls, no_calls
+from tb_memplugin.readers.xplane.allocator.lifetimes import (
+    AllocatorLog,
+    Lifetimes,
+    dtypes,
+    free_stacks,
+    lifetimes,
+    with_stacks,
+)
+from tb_memplugin.readers.xplane.host_calls import HostCalls, host_calls
 from tb_memplugin.readers.xplane.planes import Plane, allocator_event_ids
 from tb_memplugin.readers.xplane.spans import merge_spans, module_spans
 from tb_memplugin.sizes import agree, counted
@@ -46,27 +54,22 @@ EVENT_CAVEATS = {
 }  # fmt: skip
 
 
-def caveats(
-    before: int, orphaned: int, orphans: int, events: int, counts: Mapping[CaveatCode, int]
-) -> tuple[Caveat, ...]:
-    """Return the caveats of one allocator.
-
-    `before`: bytes live when the recording started and not freed in it; negative where more was freed than was in use.
-    `orphaned`: bytes live at the start and freed later, by `orphans` frees. `counts`: events per code of EVENT_CAVEATS.
-    """
+def _caveats(log: AllocatorLog, lives: Lifetimes, *, unnamed: bool) -> tuple[Caveat, ...]:
+    """Return the caveats of one allocator."""
     found = []
+    before, orphans, events = lives.before, lives.orphans, counted(len(log), "event")
     if before > 0 or orphans:
         text = "Allocated before the recording started; the allocation site is unknown."
         if orphans:
-            text += f" {orphans:,} of {counted(events, 'event')} {agree(orphans, 'frees', 'free')} part of it."
-        found.append(Caveat(CaveatCode.LIVE_BEFORE, text, max(before, 0) + orphaned))
+            text += f" {orphans:,} of {events} {agree(orphans, 'frees', 'free')} part of it."
+        found.append(Caveat(CaveatCode.LIVE_BEFORE, text, max(before, 0) + lives.orphaned))
     if before < 0:
         text = "More bytes were freed than were in use when the recording started."
         found.append(Caveat(CaveatCode.FREED_MORE, text, -before))
+    counts = _count_caveats(log, unnamed=unnamed)
     for code, (singular, plural, rest) in EVENT_CAVEATS.items():
         if count := counts[code]:
-            verb = agree(count, singular, plural)
-            found.append(Caveat(code, f"{count:,} of {counted(events, 'event')} {verb} {rest}"))
+            found.append(Caveat(code, f"{count:,} of {events} {agree(count, singular, plural)} {rest}"))
     return tuple(found)
 
 
@@ -100,6 +103,7 @@ def read_allocators(
     `cores`: the device planes by the name of their memory. Call stacks and spans are read on demand. Raises InputError
     where the host's plane is damaged.
     """
+    origin = Origin(run, host, source)
     try:
         events = read_allocator_events(plane)
     except ValueError as error:
@@ -115,7 +119,7 @@ def read_allocators(
 
     def recording(number: int) -> Recording:
         name, log = names[number], AllocatorLog(events, rows[number])
-        outline, file_row, frees = _recording(log, name, run, host, source), log.of_own(events.file_row), log.frees
+        outline, file_row, frees = _recording(log, name, origin), log.of_own(events.file_row), log.frees
 
         def complete() -> Recording:
             calls = host_stacks()
@@ -169,7 +173,7 @@ def _group(which: I64, count: int) -> list[I64]:
     return np.split(order, np.cumsum(np.bincount(which, minlength=count))[:-1])
 
 
-def _recording(log: AllocatorLog, memory: str, run: str, host: str, source: str) -> Recording:
+def _recording(log: AllocatorLog, memory: str, origin: Origin) -> Recording:
     found = lifetimes(log)
     rows, free_present = found.rows, log.number("bytes_available") != MISSING
     reported = ReportedMemory(
@@ -181,49 +185,42 @@ def _recording(log: AllocatorLog, memory: str, run: str, host: str, source: str)
     )
     total = reported.in_use + reported.reserved + reported.free
     extent = int((rows.offset + rows.size)[rows.offset >= 0].max(initial=0))
-    counts = _count_caveats(log, unnamed=memory == UNNAMED)
     return Recording(
+        **origin._asdict(),
         kind=RecordingKind.ALLOCATOR,
         title=TITLE,
-        run=run,
-        host=host,
-        source=source,
         memory=memory,
         axis=Axis.TIME,
         length=len(log),
         allocations=rows,
-        regions=Regions(
-            np.array([found.base_address]), np.array([extent]), np.array([int(RegionKind.TEMPORARY)], np.uint8)
-        ),
-        stacks=no_calls().stacks,
-        spans=no_calls().spans,
+        regions=table_builder.segments(np.array([found.base_address]), np.array([extent])),
+        stacks=table_builder.no_stacks(),
+        spans=table_builder.no_spans(),
         free_stack=rows.stack,  # all unknown
         reported=reported,
         clock=log.of_own(log.events.time_ps) // 1000,
         reported_peak=int(reported.lifetime_peak.max()) or None,
         capacity=int(total[free_present].max(initial=0)) or None,
-        caveats=caveats(found.before, found.orphaned, found.orphans, len(log), counts),
+        caveats=_caveats(log, found, unnamed=memory == UNNAMED),
     )
 
 
 def _count_caveats(log: AllocatorLog, *, unnamed: bool) -> dict[CaveatCode, int]:
     """Count the events that each caveat concerns, by its code."""
-    events = log.events
+    columns = log.events
     free_present, data_type = log.number("bytes_available") != MISSING, log.number("data_type")
-    masks = {
+    concerned = {
         CaveatCode.UNNAMED: np.full(len(log), unnamed),
         CaveatCode.NO_ADDRESS: log.address == MISSING,
+        CaveatCode.ADDRESS_TAKEN: log.pairs.address_taken,
         CaveatCode.IN_USE_MISSING: log.number("bytes_allocated") == MISSING,
         CaveatCode.FREE_MISSING: ~free_present & free_present.any(),
         CaveatCode.IN_USE_DIFFERS: np.diff(log.in_use) != log.change[1:],
         CaveatCode.SIZE_MISSING: log.reported_size == MISSING,
-        CaveatCode.IMPOSSIBLE_BYTES: log.of_own(events.impossible),
-        CaveatCode.FRAGMENTATION_MISSING: np.isnan(log.of_own(events.fragmentation)),
-        CaveatCode.OUT_OF_ORDER: log.of_own(events.out_of_order),
-        CaveatCode.UNKNOWN_STATS: log.of_own(events.unknown),
+        CaveatCode.IMPOSSIBLE_BYTES: log.of_own(columns.impossible),
+        CaveatCode.FRAGMENTATION_MISSING: np.isnan(log.of_own(columns.fragmentation)),
+        CaveatCode.OUT_OF_ORDER: log.of_own(columns.out_of_order),
+        CaveatCode.UNKNOWN_STATS: log.of_own(columns.unknown),
         CaveatCode.UNKNOWN_DTYPE: (dtypes(data_type).codes < 0) & (data_type != MISSING) & (data_type != 0),
     }
-    return {
-        CaveatCode.ADDRESS_TAKEN: log.pairs.address_taken,
-        **{code: int(mask.sum()) for code, mask in masks.items()},
-    }
+    return {code: int(np.sum(events)) for code, events in concerned.items()}

@@ -12,13 +12,8 @@ from support.profiles import profiles
 
 from tb_memplugin.native.xplane.stats import MISSING
 from tb_memplugin.protos.xplane_pb2 import XPlane, XSpace
-from tb_memplugin.readers.xplane.allocator.events import (
-    MAX_BYTES,
-    NUMBERS,
-    TEXTS,
-    AllocatorEvents,
-    read_allocator_events,
-)
+from tb_memplugin.readers.common.limits import MAX_BYTES
+from tb_memplugin.readers.xplane.allocator.events import NUMBERS, TEXTS, AllocatorEvents, read_allocator_events
 from tb_memplugin.readers.xplane.planes import Plane
 
 EPOCH_NS = 1_760_000_000 * 10**9  # a clock that starts in 1970, which exceeds 64 bits in picoseconds

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from support.allocator_planes import REAL, Event, Log, events_of, recordings_of, unexplained
 
 from tb_memplugin.analysis.usage.live_bytes import usage
+from tb_memplugin.readers.common.limits import MAX_BYTES
 from tb_memplugin.readers.common.rows import pair
-from tb_memplugin.readers.xplane.allocator.events import MAX_BYTES
 from tb_memplugin.readers.xplane.allocator.lifetimes import BEFORE
 
 each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)
