@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 
-from tb_memplugin.commands.output import asked, atomic_file, check_output, listing_of, pattern_of, print_problems
+from tb_memplugin.commands.output import (
+    asked,
+    atomic_file,
+    check_output,
+    listing_of,
+    no_match,
+    pattern_of,
+    print_problems,
+)
 from tb_memplugin.commands.terminal import MIN_BYTES, bounded, print_answer, show
 from tb_memplugin.errors import InputError
 from tb_memplugin.questions.asking.json_types import problems_json
@@ -42,8 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     found, failed = baseline_facts([r for r in listing.recordings if pattern.search(r.id)])
     print_problems(failed)
     if not found:
-        where, remedy = arguments.recording or arguments.path, "`tb-memplugin summary` lists the recordings"
-        raise InputError("No recordings for a baseline", where, remedy)
+        raise no_match("No recordings for a baseline", arguments)
     text = text_of([one.facts for one in found], tolerance)
     file = _write(arguments.write, text) if arguments.write is not None else None
     problems = [*problems_json(listing.problems), *failed]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 
 from tb_memplugin.commands.output import asked, listing_of, print_problems
-from tb_memplugin.commands.terminal import complain, paragraphs, print_answer, show
+from tb_memplugin.commands.terminal import complain, paragraphs, reply
 from tb_memplugin.questions.compare.baseline_file import Tolerance, parse_tolerance
 from tb_memplugin.questions.compare.compare_text import lines, markdown
 from tb_memplugin.questions.compare.comparison import Pair
@@ -19,12 +20,9 @@ def run(arguments: argparse.Namespace) -> int:
     tolerance = parse_tolerance(text) if text else None
     answers, failed = compared_pairs(_pairs(arguments), arguments.at_a, arguments.at_b, arguments.by)
     print_problems(failed)
-    if arguments.json:
-        question = asked(arguments, arguments.a)
-        print_answer(compare_answer(answers, failed, question, arguments.b, arguments.by))
-    else:
-        texts = ((markdown if arguments.markdown else lines)(answer) for answer in answers)
-        show(*paragraphs(texts))
+    question, texts = asked(arguments, arguments.a), map(markdown if arguments.markdown else lines, answers)
+    answer = partial(compare_answer, answers, failed, question, arguments.b, arguments.by)
+    reply(arguments.json, answer, paragraphs(texts))
     grown = _check_growth(answers, tolerance) if tolerance else 0
     return grown or (2 if failed else 0)
 

@@ -15,6 +15,7 @@ from tb_memplugin.commands.output import (
     check_format,
     check_output,
     listing_of,
+    no_match,
     output_file,
     pattern_of,
     print_problems,
@@ -42,8 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise no_recordings(arguments.path, listing.problems)
         selected = [r for r in listing.recordings if pattern.search(r.id)]
         if not selected:
-            where, remedy = arguments.recording or arguments.path, "`tb-memplugin summary` lists the recordings"
-            raise InputError("No recordings to export", where, remedy)
+            raise no_match("No recordings to export", arguments)
         selected, failed = exportable(selected)
         print_problems(problems_json(failed))
         if not selected:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from tb_memplugin.commands.options.shared import TABLES
 from tb_memplugin.commands.output import asked, check_format, check_output, output_file, print_written
-from tb_memplugin.commands.terminal import complain, paragraphs, print_answer, show
+from tb_memplugin.commands.terminal import complain, paragraphs, print_answer, reply, show
 from tb_memplugin.errors import InputError
 from tb_memplugin.executors import DaskCluster, LocalProcesses, TaskExecutor
 from tb_memplugin.fleet import series
@@ -53,30 +53,32 @@ def open_scan(arguments: argparse.Namespace) -> Iterator[tuple[Scan, list[Captur
             each.stop()
 
 
-def choose(arguments: argparse.Namespace, found: Sequence[Capture]) -> Sequence[Capture]:
-    """Return the captures that are asked for; print which are not taken as the newest. InputError without any."""
-    if arguments.all:
-        return found
-    chosen, smaller = chosen_capture(found, arguments.capture)
+def read(
+    arguments: argparse.Namespace, scan: Scan, found: Sequence[Capture], quiet: bool
+) -> tuple[list[Fleet], list[KnownCapture]]:
+    """Read the captures that are asked for, and return what is known of the others. InputError without any.
+
+    Captures that are not taken as the newest, and the progress unless `quiet`, are printed to standard error.
+    """
+    chosen, smaller = (found, ()) if arguments.all else chosen_capture(found, arguments.capture)
     for text in smaller:
         complain(f"tb-memplugin: {text}: see --capture")
-    return chosen
-
-
-def read(scan: Scan, captures: Sequence[Capture], quiet: bool) -> list[Fleet]:
-    """Read captures, with progress on standard error."""
     with fleet_progress(sys.stderr, quiet) as done:
-        return scan.fleets(captures, done)
+        fleets = scan.fleets(chosen, done)
+    return fleets, known_captures([capture for capture in found if capture not in chosen], scan.cache)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    check_output_of(arguments)
+    if arguments.to is not None:
+        if arguments.trend:
+            raise InputError("No table of a trend", "--to", "leave out --trend for rows of all captures, or use --json")
+        check_format(arguments.to, TABLES)
+        for logdir in arguments.logdirs:
+            check_output(arguments.to, logdir, arguments.force)
     with open_scan(arguments) as (scan, found):
         if arguments.trend:
             return _show_trend(arguments, scan, found)
-        chosen = choose(arguments, found)
-        fleets = read(scan, chosen, quiet=arguments.json)
-        left_out = known_captures([capture for capture in found if capture not in chosen], scan.cache)
+        fleets, left_out = read(arguments, scan, found, quiet=arguments.json)
     if arguments.to:
         _write(arguments, fleets)
     else:
@@ -89,20 +91,8 @@ def _status(arguments: argparse.Namespace, has_devices: bool) -> int:
     if has_devices:
         return 0
     where = ", ".join(arguments.logdirs)
-    text = f"No memory data of devices: {where}: `tb-memplugin summary` lists the recordings"
-    complain(f"tb-memplugin: {text}")
+    complain(f"tb-memplugin: No memory data of devices: {where}: `tb-memplugin summary` lists the recordings")
     return 2
-
-
-def check_output_of(arguments: argparse.Namespace) -> None:
-    """Raise InputError where the output cannot be written."""
-    if arguments.to is None:
-        return
-    if arguments.trend:
-        raise InputError("No table of a trend", "--to", "leave out --trend for rows of all captures, or use --json")
-    check_format(arguments.to, TABLES)
-    for logdir in arguments.logdirs:
-        check_output(arguments.to, logdir, arguments.force)
 
 
 def _show(arguments: argparse.Namespace, fleets: Sequence[Fleet], left_out: Sequence[KnownCapture]) -> None:
@@ -111,9 +101,7 @@ def _show(arguments: argparse.Namespace, fleets: Sequence[Fleet], left_out: Sequ
         rules = JoiningRules(rule=rule, tolerance_seconds=arguments.join_within, series_rule=series.RULE)
         print_answer(fleet_answer(fleets, left_out, rules, _asked(arguments)))
         return
-    pieces = [lines(fleet, rule, series.RULE) for fleet in fleets]
-    pieces += [left_out_lines(left_out)]
-    show(*paragraphs(pieces))
+    show(*paragraphs([*(lines(fleet, rule, series.RULE) for fleet in fleets), left_out_lines(left_out)]))
     if left_out:
         others = counted(len(left_out), "older capture" if arguments.capture is None else "other capture")
         complain(f"tb-memplugin: {others} left out: see --all, --capture, --trend")
@@ -127,10 +115,7 @@ def _asked(arguments: argparse.Namespace) -> Asked:
 def _show_trend(arguments: argparse.Namespace, scan: Scan, found: Sequence[Capture]) -> int:
     with fleet_progress(sys.stderr, arguments.json) as done:
         found_series = trend(found, scan, done, by := TrendBy(arguments.by))
-    if arguments.json:
-        print_answer(trend_answer(found_series, _asked(arguments)))
-    else:
-        show(*trend_lines(found_series, by))
+    reply(arguments.json, lambda: trend_answer(found_series, _asked(arguments)), trend_lines(found_series, by))
     return _status(arguments, bool(found_series))
 
 

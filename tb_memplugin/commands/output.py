@@ -96,6 +96,12 @@ def pattern_of(text: str | None) -> Regex:
     return recording_regex(text or "", "--recording")
 
 
+def no_match(what: str, arguments: argparse.Namespace) -> InputError:
+    """Return the error of a path without recordings of the kind that is needed, or that --recording selects."""
+    where = arguments.recording or arguments.path
+    return InputError(what, where, "`tb-memplugin summary` lists the recordings")
+
+
 ENDING = ("SIGTERM", "SIGHUP")  # Windows lacks the latter
 GZIP_LEVEL = 1  # rows are so similar that a higher level saves little and takes several times as long
 

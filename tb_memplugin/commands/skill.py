@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tb_memplugin import __version__
 from tb_memplugin.commands.output import atomic_file
-from tb_memplugin.commands.terminal import print_answer, show
+from tb_memplugin.commands.terminal import reply
 from tb_memplugin.errors import InputError
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
 from tb_memplugin.questions.asking.files import SkillAnswerJson
@@ -25,11 +25,9 @@ CHECKSUM = re.compile(r"(?m)^  checksum: ([0-9a-f]{16})$")
 def run(arguments: argparse.Namespace) -> None:
     installed = install(arguments.folder, arguments.force) if arguments.action == "install" else None
     text = skill_text().rstrip("\n") if installed is None else f"{installed.status}: {installed.path}"
-    if arguments.json:
-        path = str(installed.path) if installed is not None else None
-        print_answer(record(SkillAnswerJson, arguments, schema_version=SCHEMA_VERSION, path=path, text=text, next=[]))
-    else:
-        show(*text.split("\n"))
+    path = str(installed.path) if installed is not None else None
+    found = record(SkillAnswerJson, arguments, schema_version=SCHEMA_VERSION, path=path, text=text, next=[])
+    reply(arguments.json, lambda: found, text.split("\n"))
 
 
 def skill_text() -> str:

@@ -212,8 +212,3 @@ class CheckStepAnswerJson(AnswerJson):
 
     checked: list[CheckedCandidateJson]
     """One for each target."""
-
-
-def check_step_answer(found: Sequence[CheckedCandidateJson], asked: Asked) -> CheckStepAnswerJson:
-    """Return the check of a step. Its programs are not kept, so nothing more can be asked about them."""
-    return asked.answer(CheckStepAnswerJson, checked=found)
