@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from tb_memplugin.analysis.fleet.answer import FleetAnswer
 from tb_memplugin.commands.options.shared import TABLES
 from tb_memplugin.commands.output import asked, check_format, check_output, output_file, print_written
 from tb_memplugin.commands.terminal import complain, paragraphs, print_answer, reply, show
@@ -123,7 +124,7 @@ def _write(arguments: argparse.Namespace, fleets: Sequence[Fleet]) -> None:
     table, file = fleet_table(fleets), arguments.to
     with output_file(file) as stream:
         if file.endswith(".parquet"):
-            captures = [capture_json(fleet, devices=False) for fleet in fleets]
+            captures = [capture_json(FleetAnswer(fleet), devices=False) for fleet in fleets]
             write_parquet_tables(iter([table]), json.dumps({"captures": captures}, allow_nan=False), stream)
         elif file.endswith((".csv", ".csv.gz")):
             write_csv_tables(iter([table]), stream)

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer, OtherProgram
 from tb_memplugin.analysis.fleet.host_names import host_ranges, missing_hosts
-from tb_memplugin.model.fleet import Device, Fleet, KnownCapture
+from tb_memplugin.model.fleet import Device, KnownCapture
 from tb_memplugin.questions.asking.json_types import ProblemJson
 from tb_memplugin.questions.asking.source import KnownFilesJson
 from tb_memplugin.questions.fleet.devices import FleetDeviceJson, device_json, known
@@ -227,13 +227,11 @@ class LeftOutCaptureJson(CaptureHostsJson, KnownFilesJson):
     """The faults in words; empty where none is known."""
 
 
-def capture_json(fleet: Fleet, devices: bool = True) -> FleetCaptureJson:
-    """Return the answer about one capture. Without `devices`, only the outliers and the worst ones are listed."""
-    return answer_json(FleetAnswer(fleet), devices)
+def capture_json(answer: FleetAnswer, devices: bool = True) -> FleetCaptureJson:
+    """Return the answer about one capture, of each memory the largest peaks first.
 
-
-def answer_json(answer: FleetAnswer, devices: bool = True) -> FleetCaptureJson:
-    """Return the answer about one capture from findings that the caller also uses, and that are computed once."""
+    Without `devices`, only the outliers and the worst ones are listed.
+    """
     fleet = answer.fleet
     return record(
         FleetCaptureJson,
@@ -309,6 +307,7 @@ def _other_program(other: OtherProgram) -> OtherProgramJson:
 
 def _memory(memory: MemoryAnswer, hosts: int, devices: bool) -> FleetMemoryJson:
     peaks = memory.peaks
+    largest_first = sorted(peaks.devices, key=lambda device: -device.summary.peak_bytes)
     return record(
         FleetMemoryJson,
         peaks,
@@ -318,7 +317,7 @@ def _memory(memory: MemoryAnswer, hosts: int, devices: bool) -> FleetMemoryJson:
             {"device": name, "median_bytes": median, "text": text}
             for (name, median), text in zip(peaks.apart.items(), apart_texts(peaks), strict=True)
         ],
-        devices=[device_json(memory, device) for device in peaks.devices if devices],
+        devices=[device_json(memory, device) for device in largest_first if devices],
     )
 
 
