@@ -52,14 +52,16 @@ def serve(root: str, binding: Binding, arguments: Sequence[str]) -> int:
         print(f"tb-memplugin in XProf serves {root} at http://localhost:{binding.port}/ (Ctrl+C ends it)", flush=True)
         status: int = server.main(["--logdir", root, "--port", str(binding.port), *arguments])
         return status
-    grpc_port = _grpc_port(binding)
+    # XProf would silently share the port of another worker service.
+    if binding.everywhere and binding.grpc_port and not is_free(binding.grpc_port):
+        raise InputError("Cannot listen", f"gRPC port {binding.grpc_port}", "choose another --grpc_port, or omit it")
+    grpc_port = binding.grpc_port or free_port()
     listening = listen([EVERYWHERE] if binding.everywhere else LOOPBACK, binding.port)
     port = listening[0].getsockname()[1]
 
     def run_server(plugin: Any, host: str, port: int) -> None:
-        app = server.make_wsgi_app(plugin)
-        names = HostNames(EVERYWHERE if binding.everywhere else "localhost", binding.allowed)
-        url = url_of(EVERYWHERE if binding.everywhere else "localhost", listening)
+        app, own = server.make_wsgi_app(plugin), EVERYWHERE if binding.everywhere else "localhost"
+        names, url = HostNames(own, binding.allowed), url_of(own, listening)
 
         def ready() -> None:
             print(f"tb-memplugin in XProf serves {root} at {url} (Ctrl+C ends it)", flush=True)
@@ -73,16 +75,6 @@ def serve(root: str, binding: Binding, arguments: Sequence[str]) -> int:
         _without_worker_service(server, any(argument.startswith(WORKERS) for argument in arguments))
     status = server.main(["--logdir", root, "--port", str(port), "--grpc_port", str(grpc_port), *arguments])
     return status
-
-
-def _grpc_port(binding: Binding) -> int:
-    """Return the port of the worker service. XProf would silently share the port of another worker service."""
-    wanted = binding.grpc_port
-    if wanted in (None, 0):
-        return free_port()
-    if binding.everywhere and not is_free(wanted or 0):
-        raise InputError("Cannot listen", f"gRPC port {wanted}", "choose another --grpc_port, or omit it")
-    return wanted or 0
 
 
 def _has_known_server(server: Any) -> bool:

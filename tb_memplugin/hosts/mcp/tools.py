@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 from tb_memplugin import logdir
+from tb_memplugin.catalog.listing import Listing
 from tb_memplugin.errors import InputError
 from tb_memplugin.executors import LocalProcesses
 from tb_memplugin.fleet import series
@@ -20,6 +21,7 @@ from tb_memplugin.model.fit_plan import plan
 from tb_memplugin.model.fleet import Fleet, KnownCapture
 from tb_memplugin.model.kinds import PAUSE_SECONDS, NumberedFiles, TrendBy
 from tb_memplugin.model.lazy import Lazy
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.arguments import (
     AT,
     AT_A,
@@ -321,12 +323,25 @@ def check(
 ) -> object:
     question = asked(path, top, reader)
     if baseline is not None:
-        return _check_baseline(reader, path, recording, baseline, question)
+        before = read_baseline(_file(reader, baseline))
+        listing, chosen = _matching(reader, path, recording)
+        grown = baseline_check(baseline, before.recordings, chosen, before.tolerance)
+        if not grown.checked:
+            raise InputError("No recording is in the baseline", recording or path, "`summary` lists the recordings")
+        problems = [*problems_json(listing.problems), *grown.problems]
+        return check_baseline_answer(grown._replace(problems=problems), question)
     if max_spread is not None or expect is not None:
-        return _check_fleet(reader, path, max_peak, max_spread, expect, question)
+        limit, spread = parse_size(max_peak) if max_peak else None, share_of(max_spread) if max_spread else None
+        fleets, left_out = _read(reader, path, None)
+        return check_fleet_answer(fleet_budget(fleets, limit, spread, left_out, expect), question)
     if max_peak is None:
         raise InputError("No budget", "max_peak", "give a size, such as 70GiB, or one of the other limits")
-    return _check(reader, path, recording, max_peak, question)
+    listing, pattern = reader.listing(path), recording_regex(recording or "", "recording")
+    answer = budget(listing.recordings, parse_size(max_peak), pattern)
+    answer["problems"] = [*problems_json(listing.problems), *answer["problems"]]
+    if not answer["checked"]:
+        raise InputError("No recordings to check", recording or path, "`summary` lists the recordings")
+    return check_answer(answer, question)
 
 
 @tool(
@@ -337,8 +352,8 @@ def check(
     ONLY,
 )
 def baseline(reader: LogdirReader, path: str, recording: str | None, top: int) -> object:
-    listing, pattern = reader.listing(path), recording_regex(recording or "", "recording")
-    found, failed = baseline_facts([each for each in listing.recordings if pattern.search(each.id)])
+    listing, chosen = _matching(reader, path, recording)
+    found, failed = baseline_facts(chosen)
     if not found:
         raise InputError("No recordings for a baseline", recording or path, "`summary` lists the recordings")
     return baseline_answer(None, TOLERANCE, found, [*problems_json(listing.problems), *failed], asked(path, top))
@@ -362,35 +377,10 @@ def _read(reader: LogdirReader, path: str, capture: str | None) -> tuple[list[Fl
         return scan.fleets(chosen), known_captures([each for each in found if each not in chosen], scan.cache)
 
 
-def _check(reader: LogdirReader, path: str, recording: str | None, max_peak: str, question: Asked) -> object:
-    """Return the recordings above a budget."""
-    listing = reader.listing(path)
-    answer = budget(listing.recordings, parse_size(max_peak), recording_regex(recording or "", "recording"))
-    answer["problems"] = [*problems_json(listing.problems), *answer["problems"]]
-    if not answer["checked"]:
-        raise InputError("No recordings to check", recording or path, "`summary` lists the recordings")
-    return check_answer(answer, question)
-
-
-def _check_fleet(
-    reader: LogdirReader, path: str, max_peak: str | None, max_spread: str | None, expect: int | None, question: Asked
-) -> object:
-    """Return the devices and hosts of the newest capture that exceed the limits."""
-    limit, spread = parse_size(max_peak) if max_peak else None, share_of(max_spread) if max_spread else None
-    fleets, left_out = _read(reader, path, None)
-    return check_fleet_answer(fleet_budget(fleets, limit, spread, left_out, expect), question)
-
-
-def _check_baseline(reader: LogdirReader, path: str, recording: str | None, baseline: str, question: Asked) -> object:
-    """Return what grew since a baseline, which is a file of the logdir."""
-    before = read_baseline(_file(reader, baseline))
+def _matching(reader: LogdirReader, path: str, recording: str | None) -> tuple[Listing, list[Recording]]:
+    """Return what a path contains, and the recordings of it whose ids match a pattern."""
     listing, pattern = reader.listing(path), recording_regex(recording or "", "recording")
-    chosen = [each for each in listing.recordings if pattern.search(each.id)]
-    found = baseline_check(baseline, before.recordings, chosen, before.tolerance)
-    found = found._replace(problems=[*problems_json(listing.problems), *found.problems])
-    if not found.checked:
-        raise InputError("No recording is in the baseline", recording or path, "`summary` lists the recordings")
-    return check_baseline_answer(found, question)
+    return listing, [each for each in listing.recordings if pattern.search(each.id)]
 
 
 def _file(reader: LogdirReader, name: str) -> str:
