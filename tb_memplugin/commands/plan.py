@@ -56,7 +56,7 @@ def _show_stored(arguments: argparse.Namespace, prices: dict[str, float]) -> int
     if compiling := [option for option, value in given.items() if value]:
         raise InputError("Nothing to compile", compiling[0], "give FILE.py:FUNCTION in place of the logdir")
     records = records_of_path(arguments.step)
-    knobs = dict(text.split("=", 1) if "=" in text else (text, "") for text in arguments.fixed)
+    knobs = {text.partition("=")[0]: text.partition("=")[2] for text in arguments.fixed}
     found = plan(planned_candidates(records, arguments.on, knobs, arguments.step), prices)
     if not arguments.json:
         print_problems(problems_json(records.problems))

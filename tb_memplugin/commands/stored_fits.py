@@ -54,7 +54,7 @@ def show_stored(arguments: argparse.Namespace) -> int:
         return _show_chips(arguments)
     records = records_of_path(arguments.step)
     print_problems(problems_json(records.problems))
-    knobs = dict(text.split("=", 1) if "=" in text else (text, "") for text in arguments.fixed)
+    knobs = {text.partition("=")[0]: text.partition("=")[2] for text in arguments.fixed}
     found = candidates(records, arguments.on, knobs, arguments.step)
     return _show_candidates(arguments, found, records) if found else _show_chips(arguments)
 

@@ -43,8 +43,7 @@ class ScanThread(Generic[T]):
         self.problem = ""
         self.begun = time.monotonic()
         self._run = run
-        self._ended = threading.Event()
-        self._ended_at = 0.0
+        self._ended_at: float | None = None
         threading.Thread(target=self._work, name="fleet", daemon=True).start()
 
     @property
@@ -53,7 +52,7 @@ class ScanThread(Generic[T]):
 
     @property
     def is_running(self) -> bool:
-        return not self._ended.is_set()
+        return self._ended_at is None
 
     def count(self, done: int, total: int) -> None:
         """Take the number of files that are read."""
@@ -69,7 +68,6 @@ class ScanThread(Generic[T]):
         finally:
             processes.stop()
             self._ended_at = time.monotonic()
-            self._ended.set()
 
 
 class FleetScans:
