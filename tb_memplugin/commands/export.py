@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Sequence
+from typing import BinaryIO
 
 from tb_memplugin.catalog.fit_records import records_of_path
 from tb_memplugin.commands.options.recordings import EXPORTED
-from tb_memplugin.commands.options.shared import REPORT
 from tb_memplugin.commands.output import (
     check_format,
     check_output,
@@ -29,13 +28,15 @@ from tb_memplugin.questions.asking.source import FitOutcomes
 from tb_memplugin.questions.export.formats import exportable, write_csv, write_json, write_parquet
 from tb_memplugin.sizes import counted
 
-if TYPE_CHECKING:
-    Writer = Callable[[Sequence[Recording], BinaryIO], None]
+WRITERS = {".parquet": write_parquet, ".csv": write_csv, ".json": write_json}
 
 
 def run(arguments: argparse.Namespace) -> int:
     file, rows = arguments.to, None
-    write, pattern = _writer(file), pattern_of(arguments.recording)
+    check_format(file, EXPORTED)
+    suffixes = [suffix for suffix in WRITERS if file.removesuffix(".gz").endswith(suffix)]
+    write = WRITERS[suffixes[0]] if suffixes else None  # None: a report
+    pattern = pattern_of(arguments.recording)
     check_output(file, arguments.path, arguments.force)
     with output_file(file) as stream:
         listing = listing_of(arguments.path)
@@ -79,13 +80,3 @@ def _write_report(
         return counted(written, "recording"), written
     count = counted(len(selected), "recording")
     return f"the {written:,} largest of {count}, to limit its size; --recording selects others", written
-
-
-def _writer(file: str) -> Writer | None:
-    """Return the writer for the file's suffix, None for a report. InputError for a suffix that cannot be written."""
-    check_format(file, EXPORTED)
-    if file.endswith(REPORT):
-        return None
-    if file.endswith(".parquet"):
-        return write_parquet
-    return write_csv if file.endswith((".csv", ".csv.gz")) else write_json
