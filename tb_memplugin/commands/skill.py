@@ -38,7 +38,7 @@ def skill_text() -> str:
 
 
 def install(folder: str, force: bool) -> tuple[Path, str]:
-    """Write the skill; return its file and what happened. InputError where it cannot be written, or a user changed it."""
+    """Write the skill; return its file and what happened. InputError where it cannot be written, or was changed."""
     path = Path(folder).expanduser() / NAME / "SKILL.md"
     text = skill_text()
     try:
