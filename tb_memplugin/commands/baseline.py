@@ -52,7 +52,11 @@ def run(arguments: argparse.Namespace) -> int:
     if not found:
         raise no_match("No recordings for a baseline", arguments)
     text = text_of([one.facts for one in found], tolerance)
-    file = _write(arguments.write, text) if arguments.write is not None else None
+    file: BaselineFileJson | None = None
+    if arguments.write is not None:
+        with atomic_file(arguments.write) as stream:
+            stream.write(text.encode())
+        file = {"path": arguments.write, "bytes": os.path.getsize(arguments.write)}
     problems = [*problems_json(listing.problems), *failed]
     if arguments.json:
         print_answer(baseline_answer(file, tolerance, found, problems, asked(arguments, arguments.path)))
@@ -71,12 +75,6 @@ def _replaced(file: str | None) -> Baseline | None:
         return read_baseline(file)
     except InputError as error:
         raise InputError("The output file is no baseline", file, "choose another name") from error
-
-
-def _write(file: str, text: str) -> BaselineFileJson:
-    with atomic_file(file) as stream:
-        stream.write(text.encode())
-    return {"path": file, "bytes": os.path.getsize(file)}
 
 
 def check(arguments: argparse.Namespace) -> int:
