@@ -22,6 +22,7 @@ from tb_memplugin.fleet.trend import trend
 from tb_memplugin.logdir import find_runs
 from tb_memplugin.model.fleet import Fleet, KnownCapture
 from tb_memplugin.model.kinds import NumberedFiles, TrendBy
+from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.questions.asking.asked import Asked
 from tb_memplugin.questions.export.formats import write_csv_tables, write_json_tables, write_parquet_tables
 from tb_memplugin.questions.fleet.answer import JoiningRules, fleet_answer
@@ -35,13 +36,9 @@ from tb_memplugin.sizes import counted
 @contextmanager
 def open_scan(arguments: argparse.Namespace) -> Iterator[tuple[Scan, list[Capture]]]:
     """Yield a scan, which starts processes when it needs them, and the captures of the logdirs, newest first."""
-    opened: list[TaskExecutor] = []
-
-    def executor() -> TaskExecutor:
-        if not opened:
-            opened.append(DaskCluster(arguments.scheduler) if arguments.scheduler else LocalProcesses(arguments.jobs))
-        return opened[0]
-
+    executor: Lazy[TaskExecutor] = Lazy(
+        lambda: DaskCluster(arguments.scheduler) if arguments.scheduler else LocalProcesses(arguments.jobs)
+    )
     if arguments.jobs is not None and arguments.jobs < 1:
         raise InputError("No process", "--jobs", "give a number from 1 up")
     runs = [run for logdir in dict.fromkeys(arguments.logdirs) for run in find_runs(logdir)]
@@ -50,8 +47,8 @@ def open_scan(arguments: argparse.Namespace) -> Iterator[tuple[Scan, list[Captur
         numbered = NumberedFiles(arguments.numbered_files)
         yield Scan(executor, cache, numbered), captures(runs, arguments.join_within)
     finally:
-        for each in opened:
-            each.stop()
+        if executor.computed:
+            executor().stop()
 
 
 def read(

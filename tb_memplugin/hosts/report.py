@@ -13,6 +13,7 @@ import re
 import threading
 from base64 import b64encode
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import chain
 
@@ -57,54 +58,47 @@ HEAD = """<!doctype html>
 TAIL = "  </body>\n</html>\n"
 
 
+@dataclass
 class Report:
     """A report of `recordings`, in order, until it has `most` bytes; `every` is the list they are chosen from.
 
-    All `candidates` of fits are in it, those without their program too. `contained`: the recordings in it so far.
+    All `candidates` of fits are in it, those without their program too.
     """
 
-    def __init__(
-        self,
-        title: str,
-        recordings: Sequence[Recording],
-        every: Sequence[Recording],
-        most: int,
-        candidates: FitOutcomes = NO_CANDIDATES,
-    ) -> None:
-        self._title = title
-        self._recordings = recordings
-        self._most = most
-        self.contained: list[Recording] = []
-        self._source = report_source(self.contained, every, candidates)
-        self._every = every
-        self._size = 0  # bytes so far
-        self._numbers: dict[str, int] = {}  # numbers of the elements with the answers, by key
+    title: str
+    recordings: Sequence[Recording]
+    every: Sequence[Recording]
+    most: int
+    candidates: FitOutcomes = NO_CANDIDATES
+    contained: list[Recording] = field(default_factory=list)  # so far, as the following
+    size: int = 0  # bytes
+    numbers: dict[str, int] = field(default_factory=dict)  # of the elements with the answers, by key
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the document. InputError before its first piece where the page has not been built."""
         for piece in self._elements():
-            self._size += len(piece)
+            self.size += len(piece)
             yield piece
 
     def _elements(self) -> Iterator[bytes]:
-        script = _script()
+        script, source = _script(), report_source(self.contained, self.every, self.candidates)
         policy = POLICY.format(script=b64encode(sha256(script).digest()).decode())
-        yield HEAD.format(policy=policy, title=html.escape(self._title)).encode("utf-8", "replace")
+        yield HEAD.format(policy=policy, title=html.escape(self.title)).encode("utf-8", "replace")
         yield b'    <script type="module">' + script + b"</script>\n"
         yield b'    <script type="text/plain" data-licenses>\n' + licenses() + b"</script>\n"
         for path in sorted((FOLDER / "assets").iterdir()):
             yield _block(f'data-file="{html.escape(path.name)}"', path.read_bytes())
-        for recording in self._recordings:
-            if self._size >= self._most and self.contained:
+        for recording in self.recordings:
+            if self.size >= self.most and self.contained:
                 break
             self.contained.append(recording)
-            for answer in answers_of_recording(recording, self._source):
+            for answer in answers_of_recording(recording, source):
                 yield from self._answer(answer)
-        for answer in answers_of_runs(self._source):
+        for answer in answers_of_runs(source):
             yield from self._answer(answer)
         axes = sorted({recording.axis.value for recording in self.contained})
-        counts = {"recordings": len(self.contained), "of": len(self._every)}
-        yield _packed("data-report", json.dumps({**counts, "axes": axes, "answers": self._numbers}).encode())
+        counts = {"recordings": len(self.contained), "of": len(self.every)}
+        yield _packed("data-report", json.dumps({**counts, "axes": axes, "answers": self.numbers}).encode())
         yield TAIL.encode()
 
     def _answer(self, stored: StoredAnswer) -> Iterator[bytes]:
@@ -114,7 +108,7 @@ class Report:
         except Exception as error:
             log_failure("Answering %s: %s", stored.key, error, error=error)
             return
-        self._numbers[stored.key] = len(self._numbers)
+        self.numbers[stored.key] = len(self.numbers)
         yield _packed("data-answer", content)
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
-from tb_memplugin.model.fleet import Device, Fleet, KnownCapture, TrendSeries
+from tb_memplugin.model.fleet import Fleet, KnownCapture, TrendSeries
 from tb_memplugin.model.kinds import TrendBy
 from tb_memplugin.questions.asking.text_table import align, bar_text
 from tb_memplugin.questions.fleet.words import (
@@ -68,18 +68,16 @@ def _of_memory(memory: MemoryAnswer, fleet: Fleet, named: bool) -> Iterator[str]
     yield from _several("apart", apart_texts(peaks))
     others = [device for device in peaks.outliers if device is not peaks.worst]
     if others:
-        yield from _outliers(others, memory, hosts)
-
-
-def _outliers(outliers: Sequence[Device], memory: MemoryAnswer, hosts: int) -> Iterator[str]:
-    table = [["outlier", "peak", "from median", "because"]]
-    for device in outliers[:MAX_LINES]:
-        distance = signed_bytes(memory.peaks.distance(device))
-        peak, cause = bytes_text(device.summary.peak_bytes), outlier_text(memory, device, hosts)
-        table.append([device.name, peak, distance, cause])
-    yield from align(table, 0)
-    if len(outliers) > MAX_LINES:
-        yield f"and {len(outliers) - MAX_LINES:,} more"
+        rows = [
+            [
+                *(device.name, bytes_text(device.summary.peak_bytes)),
+                *(signed_bytes(peaks.distance(device)), outlier_text(memory, device, hosts)),
+            ]
+            for device in others[:MAX_LINES]
+        ]
+        yield from align([["outlier", "peak", "from median", "because"], *rows], 0)
+    if len(others) > MAX_LINES:
+        yield f"and {len(others) - MAX_LINES:,} more"
 
 
 def _several(label: str, texts: Sequence[str]) -> Iterator[str]:
