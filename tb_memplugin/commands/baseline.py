@@ -9,9 +9,8 @@ from tb_memplugin.commands.output import (
     asked,
     atomic_file,
     check_output,
-    listing_of,
+    listing_and_pattern,
     no_match,
-    pattern_of,
     print_problems,
 )
 from tb_memplugin.commands.terminal import MIN_BYTES, bounded, print_answer, show
@@ -43,8 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
         check_output(arguments.write, arguments.path, replaced is not None)
     tolerance = arguments.tolerance or (replaced.tolerance.text if replaced is not None else TOLERANCE)
     parse_tolerance(tolerance)
-    pattern = pattern_of(arguments.recording)
-    listing = listing_of(arguments.path, pattern.search if arguments.recording else None)
+    listing, pattern = listing_and_pattern(arguments)
     if not listing.recordings:
         raise no_recordings(arguments.path, listing.problems)
     found, failed = baseline_facts([r for r in listing.recordings if pattern.search(r.id)])
@@ -84,8 +82,7 @@ def check(arguments: argparse.Namespace) -> int:
         remedy = f"give {MIN_BYTES} or more, for text or --markdown"
         raise InputError("Not a limit of the text", f"--max-bytes {arguments.max_bytes}", remedy)
     before = read_baseline(arguments.baseline)
-    pattern = pattern_of(arguments.recording)
-    listing = listing_of(arguments.path, pattern.search if arguments.recording else None)
+    listing, pattern = listing_and_pattern(arguments)
     chosen = [r for r in listing.recordings if pattern.search(r.id)]
     tolerance = given or before.tolerance
     found = baseline_check(arguments.baseline, before.recordings, chosen, tolerance, arguments.with_roles)

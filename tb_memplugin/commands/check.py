@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tb_memplugin.catalog.dumps import missing_text
 from tb_memplugin.commands import baseline
-from tb_memplugin.commands.output import asked, listing_of, no_match, pattern_of, print_problems
+from tb_memplugin.commands.output import asked, listing_and_pattern, listing_of, no_match, print_problems
 from tb_memplugin.commands.terminal import reply
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import Outcome, outcome_json
@@ -52,8 +52,7 @@ def _hosts_are_checked(arguments: argparse.Namespace) -> bool:
 
 
 def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
-    pattern = pattern_of(arguments.recording)
-    listing = listing_of(arguments.path, pattern.search if arguments.recording else None)
+    listing, pattern = listing_and_pattern(arguments)
     answer = budget(listing.recordings, limit, pattern)
     print_problems(answer["problems"])
     stages: list[ProblemJson] = [

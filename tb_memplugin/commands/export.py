@@ -16,7 +16,6 @@ from tb_memplugin.commands.output import (
     listing_of,
     no_match,
     output_file,
-    pattern_of,
     print_problems,
     print_written,
 )
@@ -26,6 +25,7 @@ from tb_memplugin.questions.asking.json_types import problems_json
 from tb_memplugin.questions.asking.selectors import no_recordings
 from tb_memplugin.questions.asking.source import FitOutcomes
 from tb_memplugin.questions.export.formats import exportable, write_csv, write_json, write_parquet
+from tb_memplugin.regex import recording_regex
 from tb_memplugin.sizes import counted
 
 WRITERS = {".parquet": write_parquet, ".csv": write_csv, ".json": write_json}
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_format(file, EXPORTED)
     suffixes = [suffix for suffix in WRITERS if file.removesuffix(".gz").endswith(suffix)]
     write = WRITERS[suffixes[0]] if suffixes else None  # None: a report
-    pattern = pattern_of(arguments.recording)
+    pattern = recording_regex(arguments.recording or "", "--recording")
     check_output(file, arguments.path, arguments.force)
     with output_file(file) as stream:
         listing = listing_of(arguments.path)

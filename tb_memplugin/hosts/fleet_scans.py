@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.errors import InputError
@@ -132,7 +132,7 @@ class FleetScans:
     def _named(self, found: list[Capture]) -> list[CaptureNameJson]:
         """Return the captures with their known faults, which change whenever a scan ends."""
         with self._lock:
-            scans = [*self._fleets.values(), *self._trends.values()]
+            scans: list[ScanThread[Any]] = [*self._fleets.values(), *self._trends.values()]
             ended = {id(scan) for scan in scans if not scan.is_running}
             if self._names[:2] == (found, ended):
                 return self._names[2]
