@@ -26,29 +26,21 @@ from tb_memplugin.sizes import parse_size
 def run(arguments: argparse.Namespace) -> int:
     if (arguments.path is None) == (arguments.step is None):
         raise InputError("Nothing to check", "PATH or --fit", "give one of them")
+    of_fleet = arguments.fleet or arguments.max_spread or arguments.expect is not None or arguments.fail_on
     if arguments.baseline is not None:
-        return _check_baseline(arguments)
+        if arguments.max_peak or of_fleet or arguments.step is not None:
+            raise InputError("Two budgets", "--baseline", "check the baseline and other budgets with a call each")
+        return baseline.check(arguments)
     if arguments.max_bytes is not None or arguments.markdown:
         raise InputError("No baseline", "--markdown and --max-bytes", "they are options of --baseline FILE")
     limit = parse_size(arguments.max_peak) if arguments.max_peak else None
     if arguments.step is not None:
         return _check_step(arguments, limit)
-    if arguments.fleet or arguments.max_spread or arguments.all_captures or _hosts_are_checked(arguments):
+    if of_fleet or arguments.all_captures:
         return _check_fleet(arguments, limit)
     if limit is None:
         raise InputError("No budget", "--max-peak", "give a size, such as 70GiB")
     return _check_recordings(arguments, limit)
-
-
-def _check_baseline(arguments: argparse.Namespace) -> int:
-    fleet = arguments.max_spread or arguments.fleet or _hosts_are_checked(arguments)
-    if arguments.max_peak or fleet or arguments.step is not None:
-        raise InputError("Two budgets", "--baseline", "check the baseline and other budgets with a call each")
-    return baseline.check(arguments)
-
-
-def _hosts_are_checked(arguments: argparse.Namespace) -> bool:
-    return arguments.expect is not None or bool(arguments.fail_on)
 
 
 def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
@@ -75,7 +67,7 @@ def _check_fleet(arguments: argparse.Namespace, limit: int | None) -> int:
     from tb_memplugin.questions.fleet.budget import check_fleet_answer, fleet_budget, fleet_budget_lines, share_of
 
     spread = share_of(arguments.max_spread) if arguments.max_spread else None
-    if limit is None and spread is None and not _hosts_are_checked(arguments):
+    if limit is None and spread is None and arguments.expect is None and not arguments.fail_on:
         raise InputError(
             "No budget", "--max-peak or --max-spread", "give a size, such as 70GiB, or a share, such as 5%"
         )

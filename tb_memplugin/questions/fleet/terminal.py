@@ -11,6 +11,7 @@ from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
 from tb_memplugin.model.fleet import Fleet, KnownCapture, TrendSeries
 from tb_memplugin.model.kinds import TrendBy
 from tb_memplugin.questions.asking.text_table import align, bar_text
+from tb_memplugin.questions.fleet.trend import series_json
 from tb_memplugin.questions.fleet.words import (
     apart_texts,
     cause_text,
@@ -22,7 +23,6 @@ from tb_memplugin.questions.fleet.words import (
     other_program_text,
     outlier_text,
     program_problem_text,
-    rise_text,
     series_text,
     worst_parts,
 )
@@ -97,18 +97,18 @@ def trend_lines(series: Sequence[TrendSeries], by: TrendBy = TrendBy.DAY) -> Ite
 
 
 def _of_series(series: TrendSeries, by: TrendBy) -> Iterator[str]:
-    rises = {rise.after: rise for rise in series.rises}
     second = "reserved" if series.is_program else "worst device"
     count = counted(len(series.points), by.value)
     yield f"{series.name}, {'program' if series.is_program else 'median device'}, {count}"
-    table = [[by.value, "peak", second, "change", "because"]]
-    for at, point in enumerate(series.points):
-        growth = point.peak_bytes - series.points[at - 1].peak_bytes if at else 0
-        change = signed_bytes(growth) if at in rises else ""
-        because = rise_text(rises[at]) if at in rises else ""
-        name = point.day if by is TrendBy.DAY else point.capture
-        table.append([name, bytes_text(point.peak_bytes), bytes_text(point.largest_bytes), change, because])
-    yield from align(table, 0)
+    rows = [
+        [
+            *(one["day"] if by is TrendBy.DAY else one["capture"], bytes_text(one["peak_bytes"])),
+            *(bytes_text(one["largest_bytes"]), signed_bytes(one["rise_bytes"]) if one["because"] else ""),
+            one["because"] or "",
+        ]
+        for one in series_json(series)["points"]
+    ]
+    yield from align([[by.value, "peak", second, "change", "because"], *rows], 0)
 
 
 WAIT_SECONDS = 0.5  # before the first bar; cached summaries have been read by then
