@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from tb_memplugin.analysis.fleet.answer import FleetAnswer
 from tb_memplugin.commands.options.shared import TABLES
 from tb_memplugin.commands.output import asked, check_format, check_output, output_file, print_written
 from tb_memplugin.commands.terminal import complain, paragraphs, print_answer, reply, show
@@ -26,7 +25,7 @@ from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.questions.asking.asked import Asked
 from tb_memplugin.questions.export.formats import write_csv_tables, write_json_tables, write_parquet_tables
 from tb_memplugin.questions.fleet.answer import JoiningRules, fleet_answer
-from tb_memplugin.questions.fleet.capture import capture_json
+from tb_memplugin.questions.fleet.capture import without_devices
 from tb_memplugin.questions.fleet.devices import fleet_table
 from tb_memplugin.questions.fleet.terminal import fleet_progress, left_out_lines, lines, trend_lines
 from tb_memplugin.questions.fleet.trend import trend_answer
@@ -121,8 +120,8 @@ def _write(arguments: argparse.Namespace, fleets: Sequence[Fleet]) -> None:
     table, file = fleet_table(fleets), arguments.to
     with output_file(file) as stream:
         if file.endswith(".parquet"):
-            captures = [capture_json(FleetAnswer(fleet), devices=False) for fleet in fleets]
-            write_parquet_tables(iter([table]), json.dumps({"captures": captures}, allow_nan=False), stream)
+            metadata = json.dumps({"captures": without_devices(fleets)}, allow_nan=False)
+            write_parquet_tables(iter([table]), metadata, stream)
         elif file.endswith((".csv", ".csv.gz")):
             write_csv_tables(iter([table]), stream)
         else:

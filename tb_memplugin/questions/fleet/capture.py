@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypedDict
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer, OtherProgram
 from tb_memplugin.analysis.fleet.host_names import host_ranges, missing_hosts
-from tb_memplugin.model.fleet import Device, KnownCapture
+from tb_memplugin.model.fleet import Device, Fleet, KnownCapture
 from tb_memplugin.questions.asking.json_types import ProblemJson
 from tb_memplugin.questions.asking.source import KnownFilesJson
 from tb_memplugin.questions.fleet.devices import FleetDeviceJson, device_json, known
@@ -265,6 +266,11 @@ def capture_json(answer: FleetAnswer, devices: bool = True) -> FleetCaptureJson:
         other_programs=[_other_program(other) for other in answer.other_programs],
         problems=problems_json(answer),
     )
+
+
+def without_devices(fleets: Sequence[Fleet]) -> list[FleetCaptureJson]:
+    """Return the answers about captures without lists of their devices, for the metadata of an export."""
+    return [capture_json(FleetAnswer(fleet), devices=False) for fleet in fleets]
 
 
 def left_out_json(capture: KnownCapture) -> LeftOutCaptureJson:
