@@ -313,7 +313,7 @@ def _other_program(other: OtherProgram) -> OtherProgramJson:
 
 def _memory(memory: MemoryAnswer, hosts: int, devices: bool) -> FleetMemoryJson:
     peaks = memory.peaks
-    largest_first = sorted(peaks.devices, key=lambda device: -device.summary.peak_bytes)
+    largest_first = sorted(peaks.devices if devices else (), key=lambda device: -device.summary.peak_bytes)
     return record(
         FleetMemoryJson,
         peaks,
@@ -323,7 +323,7 @@ def _memory(memory: MemoryAnswer, hosts: int, devices: bool) -> FleetMemoryJson:
             {"device": name, "median_bytes": median, "text": text}
             for (name, median), text in zip(peaks.apart.items(), apart_texts(peaks), strict=True)
         ],
-        devices=[device_json(memory, device) for device in largest_first if devices],
+        devices=[device_json(memory, device) for device in largest_first],
     )
 
 
