@@ -57,18 +57,19 @@ class MemoryApp:
         self._catalog = catalog
         self._source = catalog_source(catalog, SourceFiles([*source_roots, *roots_of_environment(), *logdirs]))
         self._reports = ReportDownload(self._source)
-        self._endpoints = {PREFIX + route: endpoint for route, endpoint in endpoints().items()}
+        self._endpoints = endpoints()
+        self._routes = frozenset({DOWNLOAD_PATH, *(PREFIX + route for route in self._endpoints)})
         self._cache = AnswerCache()
 
     def paths(self) -> frozenset[str]:
         """Return all paths below the mount, for hosts that route by complete paths."""
-        return frozenset({DOWNLOAD_PATH, *self._endpoints, *static.names()})
+        return self._routes | static.names()
 
     def reads(self, environ: WSGIEnvironment) -> Reads | Future[None]:
         """Return what a request reads before it is answered, or a future of another thread that makes its answer."""
         request = PageRequest(environ)
         path = request.path.lstrip("/")
-        endpoint = self._endpoints.get(path)
+        endpoint = self._endpoint(path)
         if endpoint is None:
             return Reads.LARGE_FILES if path == DOWNLOAD_PATH else Reads.NOTHING
         declared = max((given.reads for given in endpoint.inputs), default=Reads.NOTHING)
@@ -102,7 +103,7 @@ class MemoryApp:
 
     def _answer(self, request: Request) -> Finished | Response:
         path = request.path.lstrip("/") or "index.html"
-        endpoint = self._endpoints.get(path)
+        endpoint = self._endpoint(path)
         allowed = ("POST",) if endpoint is not None and endpoint.post else ("GET", "HEAD")
         if request.method not in allowed:
             response = error_response(405, InputError("Method not allowed", request.method, f"use {allowed[0]}"))
@@ -125,6 +126,9 @@ class MemoryApp:
             return error_response(
                 500, InputError("Internal error", path, "see the server's log; other views still work")
             )
+
+    def _endpoint(self, path: str) -> Endpoint | None:
+        return self._endpoints.get(path.removeprefix(PREFIX)) if path.startswith(PREFIX) else None
 
     def _answer_of(self, endpoint: Endpoint, path: str, request: Request) -> Finished:
         """Return the answer of an endpoint. InputError where nothing has the requested name."""
