@@ -6,7 +6,6 @@ import argparse
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from threading import Event
 
 from tb_memplugin.commands.output import asked, chosen_recording
 from tb_memplugin.commands.stored_fits import outcomes_beside
@@ -48,10 +47,10 @@ def _made_again(arguments: argparse.Namespace, recording: Recording) -> tuple[Se
         arguments.on, arguments.fixed = [target], []
     elif not recording.kind.has_tensor_stacks:
         raise InputError("Not a snapshot of PyTorch", recording.id, "for a step of JAX, use `tb-memplugin fit --try`")
-    arguments.scheduler, arguments.prove, stop = None, False, Event()
+    arguments.scheduler, arguments.prove = None, False
     with (
         tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary,
-        open_sweep(arguments, Path(arguments.to or temporary), None, stop) as sweep,
+        open_sweep(arguments, Path(arguments.to or temporary), None) as (sweep, stop),
     ):
         found = answer(sweep, quiet=arguments.json)
         if found and found[0].last.error:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 
-from tb_memplugin.commands.output import asked, atomic_file, check_output, listing_of, pattern_of, print_problems
+from tb_memplugin.commands.output import (
+    asked,
+    atomic_file,
+    check_output,
+    listing_and_pattern,
+    no_match,
+    print_problems,
+)
 from tb_memplugin.commands.terminal import MIN_BYTES, bounded, print_answer, show
 from tb_memplugin.errors import InputError
 from tb_memplugin.questions.asking.files import BaselineFileJson
@@ -35,17 +42,19 @@ def run(arguments: argparse.Namespace) -> int:
         check_output(arguments.write, arguments.path, replaced is not None)
     tolerance = arguments.tolerance or (replaced.tolerance.text if replaced is not None else TOLERANCE)
     parse_tolerance(tolerance)
-    pattern = pattern_of(arguments.recording)
-    listing = listing_of(arguments.path, pattern.search if arguments.recording else None)
+    listing, pattern = listing_and_pattern(arguments)
     if not listing.recordings:
         raise no_recordings(arguments.path, listing.problems)
     found, failed = baseline_facts([r for r in listing.recordings if pattern.search(r.id)])
     print_problems(failed)
     if not found:
-        where, remedy = arguments.recording or arguments.path, "`tb-memplugin summary` lists the recordings"
-        raise InputError("No recordings for a baseline", where, remedy)
+        raise no_match("No recordings for a baseline", arguments)
     text = text_of([one.facts for one in found], tolerance)
-    file = _write(arguments.write, text) if arguments.write is not None else None
+    file: BaselineFileJson | None = None
+    if arguments.write is not None:
+        with atomic_file(arguments.write) as stream:
+            stream.write(text.encode())
+        file = {"path": arguments.write, "bytes": os.path.getsize(arguments.write)}
     problems = [*problems_json(listing.problems), *failed]
     if arguments.json:
         print_answer(baseline_answer(file, tolerance, found, problems, asked(arguments, arguments.path)))
@@ -66,12 +75,6 @@ def _replaced(file: str | None) -> Baseline | None:
         raise InputError("The output file is no baseline", file, "choose another name") from error
 
 
-def _write(file: str, text: str) -> BaselineFileJson:
-    with atomic_file(file) as stream:
-        stream.write(text.encode())
-    return {"path": file, "bytes": os.path.getsize(file)}
-
-
 def check(arguments: argparse.Namespace) -> int:
     """Check recordings against a baseline: 0 within the tolerance, 1 above it, 2 where some cannot be checked."""
     given = parse_tolerance(arguments.tolerance) if arguments.tolerance else None
@@ -79,8 +82,7 @@ def check(arguments: argparse.Namespace) -> int:
         remedy = f"give {MIN_BYTES} or more, for text or --markdown"
         raise InputError("Not a limit of the text", f"--max-bytes {arguments.max_bytes}", remedy)
     before = read_baseline(arguments.baseline)
-    pattern = pattern_of(arguments.recording)
-    listing = listing_of(arguments.path, pattern.search if arguments.recording else None)
+    listing, pattern = listing_and_pattern(arguments)
     chosen = [r for r in listing.recordings if pattern.search(r.id)]
     tolerance = given or before.tolerance
     found = baseline_check(arguments.baseline, before.recordings, chosen, tolerance, arguments.with_roles)

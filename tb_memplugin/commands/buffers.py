@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tb_memplugin.commands.output import asked, chosen_recording
-from tb_memplugin.commands.terminal import print_answer, show
+from tb_memplugin.commands.terminal import reply
 from tb_memplugin.questions.asking.selectors import choose_with_allocations
 from tb_memplugin.questions.asking.text_table import align
 from tb_memplugin.questions.explain.buffers import BuffersAnswerJson, buffers, one_buffer
@@ -21,14 +21,10 @@ def run(arguments: argparse.Namespace) -> None:
     question = asked(arguments, arguments.path)
     if arguments.row is not None:
         one = one_buffer(chosen, arguments.row, question)
-        lines = _facts(one)
+        reply(arguments.json, lambda: one, _facts(one))
     else:
         found = buffers(chosen, question, arguments.at, arguments.match)
-        lines = _table(found)
-    if arguments.json:
-        print_answer(found if arguments.row is None else one)
-    else:
-        show(*lines)
+        reply(arguments.json, lambda: found, _table(found))
 
 
 def _table(found: BuffersAnswerJson) -> Iterator[str]:

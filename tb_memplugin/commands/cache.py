@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tb_memplugin.commands.terminal import print_answer, show
+from tb_memplugin.commands.terminal import reply
 from tb_memplugin.fit import cache as fit
 from tb_memplugin.fleet.cache import SummaryCache
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
@@ -20,19 +20,16 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.clear in ("fit", "all"):
         programs.clear()
     of_fleet, (compiled, size) = summaries.content(), programs.content()
-    if arguments.json:
-        found: CacheAnswerJson = {
-            "schema_version": SCHEMA_VERSION,
-            "fleet": record(CachedSummariesJson, of_fleet, folder=str(of_fleet.folder), limit_bytes=of_fleet.most),
-            "fit": {"folder": str(programs.folder), "programs": compiled, "bytes": size, "limit_bytes": programs.most},
-            "next": [],
-        }
-        print_answer(found)
-        return
-    summarized = f"{counted(of_fleet.files, 'file')} and {counted(of_fleet.programs, 'program')}"
-    show(
-        f"fleet  {bytes_text(of_fleet.bytes)} of {bytes_text(of_fleet.most)}, summaries of {summarized}, in "
-        f"{of_fleet.folder}",
-        f"fit    {bytes_text(size)} of {bytes_text(programs.most)}, {counted(compiled, 'compiled program')}, in "
-        f"{programs.folder}",
+    found: CacheAnswerJson = {
+        "schema_version": SCHEMA_VERSION,
+        "fleet": record(CachedSummariesJson, of_fleet, folder=str(of_fleet.folder), limit_bytes=of_fleet.most),
+        "fit": {"folder": str(programs.folder), "programs": compiled, "bytes": size, "limit_bytes": programs.most},
+        "next": [],
+    }
+    summarized = f"summaries of {counted(of_fleet.files, 'file')} and {counted(of_fleet.programs, 'program')}"
+    kept = {"fleet": summarized, "fit": counted(compiled, "compiled program")}
+    texts = (
+        f"{name:5}  {bytes_text(of['bytes'])} of {bytes_text(of['limit_bytes'])}, {kept[name]}, in {of['folder']}"
+        for name, of in (("fleet", found["fleet"]), ("fit", found["fit"]))
     )
+    reply(arguments.json, lambda: found, texts)

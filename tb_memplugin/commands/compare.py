@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from functools import partial
 
 from tb_memplugin.commands.output import asked, listing_of, print_problems
-from tb_memplugin.commands.terminal import complain, paragraphs, print_answer, show
-from tb_memplugin.questions.compare.baseline_file import Tolerance, parse_tolerance
+from tb_memplugin.commands.terminal import complain, paragraphs, reply
+from tb_memplugin.questions.compare.baseline_file import parse_tolerance
 from tb_memplugin.questions.compare.compare_text import lines, markdown
 from tb_memplugin.questions.compare.comparison import Pair
-from tb_memplugin.questions.compare.pairs import ExplainedComparison, compare_answer, compared_pairs, matched_pairs
+from tb_memplugin.questions.compare.pairs import compare_answer, compared_pairs, matched_pairs
 from tb_memplugin.sizes import bytes_text
 
 
@@ -19,14 +19,15 @@ def run(arguments: argparse.Namespace) -> int:
     tolerance = parse_tolerance(text) if text else None
     answers, failed = compared_pairs(_pairs(arguments), arguments.at_a, arguments.at_b, arguments.by)
     print_problems(failed)
-    if arguments.json:
-        question = asked(arguments, arguments.a)
-        print_answer(compare_answer(answers, failed, question, arguments.b, arguments.by))
-    else:
-        texts = ((markdown if arguments.markdown else lines)(answer) for answer in answers)
-        show(*paragraphs(texts))
-    grown = _check_growth(answers, tolerance) if tolerance else 0
-    return grown or (2 if failed else 0)
+    question, texts = asked(arguments, arguments.a), map(markdown if arguments.markdown else lines, answers)
+    answer = partial(compare_answer, answers, failed, question, arguments.b, arguments.by)
+    reply(arguments.json, answer, paragraphs(texts))
+    sides = [(one.comparison["a"]["recording"], one.comparison["b"]["recording"]) for one in answers]
+    grown = [(a, b) for a, b in sides if tolerance and b["peak_bytes"] > tolerance.allowed(a["peak_bytes"])]
+    for a, b in grown:
+        growth = f"from {bytes_text(a['peak_bytes'])} to {bytes_text(b['peak_bytes'])}"
+        complain(f"tb-memplugin: {b['id']}: the peak grew by more than {text}: {growth}")
+    return 1 if grown else 2 if failed else 0
 
 
 def _pairs(arguments: argparse.Namespace) -> list[Pair]:
@@ -38,13 +39,3 @@ def _pairs(arguments: argparse.Namespace) -> list[Pair]:
         for unpaired in (r.id for r in side.recordings if wanted in r.id and id(r) not in paired):
             complain(f"tb-memplugin: only in {path}: {unpaired}")
     return matched
-
-
-def _check_growth(answers: Sequence[ExplainedComparison], tolerance: Tolerance) -> int:
-    """Return 1 where a peak grew by more than is allowed, and print a line per such peak to standard error."""
-    sides = [(one.comparison["a"]["recording"], one.comparison["b"]["recording"]) for one in answers]
-    exceeded = [(a["peak_bytes"], b) for a, b in sides if b["peak_bytes"] > tolerance.allowed(a["peak_bytes"])]
-    for old_peak, b in exceeded:
-        growth = f"from {bytes_text(old_peak)} to {bytes_text(b['peak_bytes'])}"
-        complain(f"tb-memplugin: {b['id']}: the peak grew by more than {tolerance.text}: {growth}")
-    return 1 if exceeded else 0

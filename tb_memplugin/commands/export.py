@@ -5,18 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Sequence
+from typing import BinaryIO
 
 from tb_memplugin.catalog.fit_records import records_of_path
 from tb_memplugin.commands.options.recordings import EXPORTED
-from tb_memplugin.commands.options.shared import REPORT
 from tb_memplugin.commands.output import (
     check_format,
     check_output,
     listing_of,
+    no_match,
     output_file,
-    pattern_of,
     print_problems,
     print_written,
 )
@@ -26,15 +25,18 @@ from tb_memplugin.questions.asking.json_types import problems_json
 from tb_memplugin.questions.asking.selectors import no_recordings
 from tb_memplugin.questions.asking.source import FitOutcomes
 from tb_memplugin.questions.export.formats import exportable, write_csv, write_json, write_parquet
+from tb_memplugin.regex import recording_regex
 from tb_memplugin.sizes import counted
 
-if TYPE_CHECKING:
-    Writer = Callable[[Sequence[Recording], BinaryIO], None]
+WRITERS = {".parquet": write_parquet, ".csv": write_csv, ".json": write_json}
 
 
 def run(arguments: argparse.Namespace) -> int:
     file, rows = arguments.to, None
-    write, pattern = _writer(file), pattern_of(arguments.recording)
+    check_format(file, EXPORTED)
+    suffixes = [suffix for suffix in WRITERS if file.removesuffix(".gz").endswith(suffix)]
+    write = WRITERS[suffixes[0]] if suffixes else None  # None: a report
+    pattern = recording_regex(arguments.recording or "", "--recording")
     check_output(file, arguments.path, arguments.force)
     with output_file(file) as stream:
         listing = listing_of(arguments.path)
@@ -42,8 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise no_recordings(arguments.path, listing.problems)
         selected = [r for r in listing.recordings if pattern.search(r.id)]
         if not selected:
-            where, remedy = arguments.recording or arguments.path, "`tb-memplugin summary` lists the recordings"
-            raise InputError("No recordings to export", where, remedy)
+            raise no_match("No recordings to export", arguments)
         selected, failed = exportable(selected)
         print_problems(problems_json(failed))
         if not selected:
@@ -79,13 +80,3 @@ def _write_report(
         return counted(written, "recording"), written
     count = counted(len(selected), "recording")
     return f"the {written:,} largest of {count}, to limit its size; --recording selects others", written
-
-
-def _writer(file: str) -> Writer | None:
-    """Return the writer for the file's suffix, None for a report. InputError for a suffix that cannot be written."""
-    check_format(file, EXPORTED)
-    if file.endswith(REPORT):
-        return None
-    if file.endswith(".parquet"):
-        return write_parquet
-    return write_csv if file.endswith((".csv", ".csv.gz")) else write_json

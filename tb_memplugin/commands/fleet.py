@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from tb_memplugin.commands.options.shared import TABLES
 from tb_memplugin.commands.output import asked, check_format, check_output, output_file, print_written
-from tb_memplugin.commands.terminal import complain, paragraphs, print_answer, show
+from tb_memplugin.commands.terminal import complain, paragraphs, print_answer, reply, show
 from tb_memplugin.errors import InputError
 from tb_memplugin.executors import DaskCluster, LocalProcesses, TaskExecutor
 from tb_memplugin.fleet import series
@@ -21,10 +21,11 @@ from tb_memplugin.fleet.trend import trend
 from tb_memplugin.logdir import find_runs
 from tb_memplugin.model.fleet import Fleet, KnownCapture
 from tb_memplugin.model.kinds import NumberedFiles, TrendBy
+from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.questions.asking.asked import Asked
 from tb_memplugin.questions.export.formats import write_csv_tables, write_json_tables, write_parquet_tables
 from tb_memplugin.questions.fleet.answer import JoiningRules, fleet_answer
-from tb_memplugin.questions.fleet.capture import capture_json
+from tb_memplugin.questions.fleet.capture import without_devices
 from tb_memplugin.questions.fleet.devices import fleet_table
 from tb_memplugin.questions.fleet.terminal import fleet_progress, left_out_lines, lines, trend_lines
 from tb_memplugin.questions.fleet.trend import trend_answer
@@ -34,13 +35,9 @@ from tb_memplugin.sizes import counted
 @contextmanager
 def open_scan(arguments: argparse.Namespace) -> Iterator[tuple[Scan, list[Capture]]]:
     """Yield a scan, which starts processes when it needs them, and the captures of the logdirs, newest first."""
-    opened: list[TaskExecutor] = []
-
-    def executor() -> TaskExecutor:
-        if not opened:
-            opened.append(DaskCluster(arguments.scheduler) if arguments.scheduler else LocalProcesses(arguments.jobs))
-        return opened[0]
-
+    executor: Lazy[TaskExecutor] = Lazy(
+        lambda: DaskCluster(arguments.scheduler) if arguments.scheduler else LocalProcesses(arguments.jobs)
+    )
     if arguments.jobs is not None and arguments.jobs < 1:
         raise InputError("No process", "--jobs", "give a number from 1 up")
     runs = [run for logdir in dict.fromkeys(arguments.logdirs) for run in find_runs(logdir)]
@@ -49,34 +46,36 @@ def open_scan(arguments: argparse.Namespace) -> Iterator[tuple[Scan, list[Captur
         numbered = NumberedFiles(arguments.numbered_files)
         yield Scan(executor, cache, numbered), captures(runs, arguments.join_within)
     finally:
-        for each in opened:
-            each.stop()
+        if executor.computed:
+            executor().stop()
 
 
-def choose(arguments: argparse.Namespace, found: Sequence[Capture]) -> Sequence[Capture]:
-    """Return the captures that are asked for; print which are not taken as the newest. InputError without any."""
-    if arguments.all:
-        return found
-    chosen, smaller = chosen_capture(found, arguments.capture)
+def read(
+    arguments: argparse.Namespace, scan: Scan, found: Sequence[Capture], quiet: bool
+) -> tuple[list[Fleet], list[KnownCapture]]:
+    """Read the captures that are asked for, and return what is known of the others. InputError without any.
+
+    Captures that are not taken as the newest, and the progress unless `quiet`, are printed to standard error.
+    """
+    chosen, smaller = (found, ()) if arguments.all else chosen_capture(found, arguments.capture)
     for text in smaller:
         complain(f"tb-memplugin: {text}: see --capture")
-    return chosen
-
-
-def read(scan: Scan, captures: Sequence[Capture], quiet: bool) -> list[Fleet]:
-    """Read captures, with progress on standard error."""
     with fleet_progress(sys.stderr, quiet) as done:
-        return scan.fleets(captures, done)
+        fleets = scan.fleets(chosen, done)
+    return fleets, known_captures([capture for capture in found if capture not in chosen], scan.cache)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    check_output_of(arguments)
+    if arguments.to is not None:
+        if arguments.trend:
+            raise InputError("No table of a trend", "--to", "leave out --trend for rows of all captures, or use --json")
+        check_format(arguments.to, TABLES)
+        for logdir in arguments.logdirs:
+            check_output(arguments.to, logdir, arguments.force)
     with open_scan(arguments) as (scan, found):
         if arguments.trend:
             return _show_trend(arguments, scan, found)
-        chosen = choose(arguments, found)
-        fleets = read(scan, chosen, quiet=arguments.json)
-        left_out = known_captures([capture for capture in found if capture not in chosen], scan.cache)
+        fleets, left_out = read(arguments, scan, found, quiet=arguments.json)
     if arguments.to:
         _write(arguments, fleets)
     else:
@@ -89,20 +88,8 @@ def _status(arguments: argparse.Namespace, has_devices: bool) -> int:
     if has_devices:
         return 0
     where = ", ".join(arguments.logdirs)
-    text = f"No memory data of devices: {where}: `tb-memplugin summary` lists the recordings"
-    complain(f"tb-memplugin: {text}")
+    complain(f"tb-memplugin: No memory data of devices: {where}: `tb-memplugin summary` lists the recordings")
     return 2
-
-
-def check_output_of(arguments: argparse.Namespace) -> None:
-    """Raise InputError where the output cannot be written."""
-    if arguments.to is None:
-        return
-    if arguments.trend:
-        raise InputError("No table of a trend", "--to", "leave out --trend for rows of all captures, or use --json")
-    check_format(arguments.to, TABLES)
-    for logdir in arguments.logdirs:
-        check_output(arguments.to, logdir, arguments.force)
 
 
 def _show(arguments: argparse.Namespace, fleets: Sequence[Fleet], left_out: Sequence[KnownCapture]) -> None:
@@ -111,9 +98,7 @@ def _show(arguments: argparse.Namespace, fleets: Sequence[Fleet], left_out: Sequ
         rules = JoiningRules(rule=rule, tolerance_seconds=arguments.join_within, series_rule=series.RULE)
         print_answer(fleet_answer(fleets, left_out, rules, _asked(arguments)))
         return
-    pieces = [lines(fleet, rule, series.RULE) for fleet in fleets]
-    pieces += [left_out_lines(left_out)]
-    show(*paragraphs(pieces))
+    show(*paragraphs([*(lines(fleet, rule, series.RULE) for fleet in fleets), left_out_lines(left_out)]))
     if left_out:
         others = counted(len(left_out), "older capture" if arguments.capture is None else "other capture")
         complain(f"tb-memplugin: {others} left out: see --all, --capture, --trend")
@@ -127,10 +112,7 @@ def _asked(arguments: argparse.Namespace) -> Asked:
 def _show_trend(arguments: argparse.Namespace, scan: Scan, found: Sequence[Capture]) -> int:
     with fleet_progress(sys.stderr, arguments.json) as done:
         found_series = trend(found, scan, done, by := TrendBy(arguments.by))
-    if arguments.json:
-        print_answer(trend_answer(found_series, _asked(arguments)))
-    else:
-        show(*trend_lines(found_series, by))
+    reply(arguments.json, lambda: trend_answer(found_series, _asked(arguments)), trend_lines(found_series, by))
     return _status(arguments, bool(found_series))
 
 
@@ -138,8 +120,8 @@ def _write(arguments: argparse.Namespace, fleets: Sequence[Fleet]) -> None:
     table, file = fleet_table(fleets), arguments.to
     with output_file(file) as stream:
         if file.endswith(".parquet"):
-            captures = [capture_json(fleet, devices=False) for fleet in fleets]
-            write_parquet_tables(iter([table]), json.dumps({"captures": captures}, allow_nan=False), stream)
+            metadata = json.dumps({"captures": without_devices(fleets)}, allow_nan=False)
+            write_parquet_tables(iter([table]), metadata, stream)
         elif file.endswith((".csv", ".csv.gz")):
             write_csv_tables(iter([table]), stream)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tb_memplugin.commands.terminal import print_answer, show
+from tb_memplugin.commands.terminal import reply
 from tb_memplugin.hosts import hook
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
 from tb_memplugin.questions.asking.files import HookAnswerJson
@@ -13,7 +13,5 @@ from tb_memplugin.questions.records import record
 
 def run(arguments: argparse.Namespace) -> None:
     text: str = getattr(hook, arguments.action)()
-    if arguments.json:
-        print_answer(record(HookAnswerJson, arguments, schema_version=SCHEMA_VERSION, text=text, next=[]))
-    else:
-        show(*text.split("\n"))
+    found = record(HookAnswerJson, arguments, schema_version=SCHEMA_VERSION, text=text, next=[])
+    reply(arguments.json, lambda: found, text.split("\n"))

@@ -91,9 +91,16 @@ def print_problems(problems: Sequence[ProblemJson]) -> None:
         complain(f"tb-memplugin: {problem['file']}: {problem['text']}")
 
 
-def pattern_of(text: str | None) -> Regex:
-    """Compile a pattern for recording ids; None matches every id. InputError for an invalid regular expression."""
-    return recording_regex(text or "", "--recording")
+def listing_and_pattern(arguments: argparse.Namespace) -> tuple[Listing, Regex]:
+    """Read a path, and compile --recording; without it, the pattern matches every id. InputError for an invalid one."""
+    pattern = recording_regex(arguments.recording or "", "--recording")
+    return listing_of(arguments.path, pattern.search if arguments.recording else None), pattern
+
+
+def no_match(what: str, arguments: argparse.Namespace) -> InputError:
+    """Return the error of a path without recordings of the kind that is needed, or that --recording selects."""
+    where = arguments.recording or arguments.path
+    return InputError(what, where, "`tb-memplugin summary` lists the recordings")
 
 
 ENDING = ("SIGTERM", "SIGHUP")  # Windows lacks the latter

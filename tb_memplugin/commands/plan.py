@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import tempfile
 from pathlib import Path
-from threading import Event
 
 from tb_memplugin.catalog.fit_records import records_of_path
-from tb_memplugin.commands.fit import STOPPED, asked_step, open_sweep, progress
+from tb_memplugin.commands.fit import STOPPED, asked_step, complain_of, open_sweep, progress
 from tb_memplugin.commands.output import asked, print_problems
 from tb_memplugin.commands.stored_fits import is_stored
-from tb_memplugin.commands.terminal import complain, print_answer, show
+from tb_memplugin.commands.terminal import complain, reply
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.plan import compile_plan, knobs_of_batch, proposed_knobs
 from tb_memplugin.model.fit_plan import Plan, plan
@@ -26,19 +25,15 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.module and is_stored(arguments.step):
         return _show_stored(arguments, prices)
     _add_knobs(arguments)
-    stop = Event()
-    with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary:
-        logdir = Path(arguments.to or temporary)
-        with open_sweep(arguments, logdir, arguments.budget, stop) as sweep:
-            with progress(sweep, len(sweep.rows()), arguments.json):
-                compile_plan(sweep)
-        found = plan(sweep.outcomes, prices)
-    if arguments.json:
-        print_answer(plan_answer(found, asked(arguments, arguments.to or "-")))
-    else:
-        show(*lines(found))
-    for text in dict.fromkeys(one.outcome.traceback for one in found.candidates if one.outcome.traceback):
-        complain("", *text.split("\n"))
+    with (
+        tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary,
+        open_sweep(arguments, Path(arguments.to or temporary), arguments.budget) as (sweep, stop),
+        progress(sweep, len(sweep.rows()), arguments.json),
+    ):
+        compile_plan(sweep)
+    found = plan(sweep.outcomes, prices)
+    reply(arguments.json, lambda: plan_answer(found, asked(arguments, arguments.to or "-")), lines(found))
+    complain_of(one.outcome for one in found.candidates)
     if stop.is_set():
         complain("stopped: the plan is that of the finished candidates")
         return STOPPED
@@ -61,13 +56,11 @@ def _show_stored(arguments: argparse.Namespace, prices: dict[str, float]) -> int
     if compiling := [option for option, value in given.items() if value]:
         raise InputError("Nothing to compile", compiling[0], "give FILE.py:FUNCTION in place of the logdir")
     records = records_of_path(arguments.step)
-    knobs = dict(text.split("=", 1) if "=" in text else (text, "") for text in arguments.fixed)
+    knobs = {text.partition("=")[0]: text.partition("=")[2] for text in arguments.fixed}
     found = plan(planned_candidates(records, arguments.on, knobs, arguments.step), prices)
-    if arguments.json:
-        print_answer(plan_answer(found, asked(arguments, arguments.step), records.problems))
-    else:
+    if not arguments.json:
         print_problems(problems_json(records.problems))
-        show(*lines(found))
+    reply(arguments.json, lambda: plan_answer(found, asked(arguments, arguments.step), records.problems), lines(found))
     return _status(found)
 
 

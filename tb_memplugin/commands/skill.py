@@ -7,11 +7,10 @@ import hashlib
 import re
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
 
 from tb_memplugin import __version__
 from tb_memplugin.commands.output import atomic_file
-from tb_memplugin.commands.terminal import print_answer, show
+from tb_memplugin.commands.terminal import reply
 from tb_memplugin.errors import InputError
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
 from tb_memplugin.questions.asking.files import SkillAnswerJson
@@ -24,12 +23,10 @@ CHECKSUM = re.compile(r"(?m)^  checksum: ([0-9a-f]{16})$")
 
 def run(arguments: argparse.Namespace) -> None:
     installed = install(arguments.folder, arguments.force) if arguments.action == "install" else None
-    text = skill_text().rstrip("\n") if installed is None else f"{installed.status}: {installed.path}"
-    if arguments.json:
-        path = str(installed.path) if installed is not None else None
-        print_answer(record(SkillAnswerJson, arguments, schema_version=SCHEMA_VERSION, path=path, text=text, next=[]))
-    else:
-        show(*text.split("\n"))
+    text = skill_text().rstrip("\n") if installed is None else f"{installed[1]}: {installed[0]}"
+    path = str(installed[0]) if installed is not None else None
+    found = record(SkillAnswerJson, arguments, schema_version=SCHEMA_VERSION, path=path, text=text, next=[])
+    reply(arguments.json, lambda: found, text.split("\n"))
 
 
 def skill_text() -> str:
@@ -40,32 +37,21 @@ def skill_text() -> str:
     return text.replace("0" * 16, _checksum(text))
 
 
-class Installed(NamedTuple):
-    """The file of the skill, and what happened to it."""
-
-    path: Path
-    status: str
-
-
-def install(folder: str, force: bool) -> Installed:
-    """Write the skill. InputError where it cannot be written, or was changed by the user."""
+def install(folder: str, force: bool) -> tuple[Path, str]:
+    """Write the skill; return its file and what happened. InputError where it cannot be written, or was changed."""
     path = Path(folder).expanduser() / NAME / "SKILL.md"
     text = skill_text()
     try:
         before = path.read_bytes().decode("utf-8", "replace") if path.exists() else None
-        if before is not None and not force and not _is_unchanged(before):
+        checksum = CHECKSUM.search(before or "")
+        if before is not None and not force and (checksum is None or checksum[1] != _checksum(before)):
             raise InputError("The skill was changed", str(path), "overwrite it with --force, or choose another DIR")
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError("Cannot write the skill", str(path), error.strerror or str(error)) from error
     with atomic_file(str(path)) as stream:
         stream.write(text.encode())
-    return Installed(path, "Up to date" if before == text else "Installed")
-
-
-def _is_unchanged(text: str) -> bool:
-    found = CHECKSUM.search(text)
-    return found is not None and found[1] == _checksum(text)
+    return path, "Up to date" if before == text else "Installed"
 
 
 def _checksum(text: str) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from tb_memplugin.catalog.fit_records import FitRecords, records_of_path
 from tb_memplugin.commands.output import asked, chosen_recording, print_problems
-from tb_memplugin.commands.terminal import print_answer, show
+from tb_memplugin.commands.terminal import reply
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir.names import parse_program
 from tb_memplugin.model.fit import RECORD, Outcome
@@ -53,20 +54,17 @@ def show_stored(arguments: argparse.Namespace) -> int:
         return _show_chips(arguments)
     records = records_of_path(arguments.step)
     print_problems(problems_json(records.problems))
-    knobs = dict(text.split("=", 1) if "=" in text else (text, "") for text in arguments.fixed)
+    knobs = {text.partition("=")[0]: text.partition("=")[2] for text in arguments.fixed}
     found = candidates(records, arguments.on, knobs, arguments.step)
     return _show_candidates(arguments, found, records) if found else _show_chips(arguments)
 
 
 def _show_candidates(arguments: argparse.Namespace, outcomes: Sequence[Outcome], records: FitRecords) -> int:
     found = largest_values(outcomes)
-    if arguments.json:
-        question = asked(arguments, arguments.step)
-        print_answer(fit_answer(outcomes, found, question, problems=records.problems, programs=records.programs))
-    else:
-        names = dict.fromkeys(name for one in found for name, _ in one.knobs)
-        chosen = [name for name in names if len({dict(one.knobs).get(name) for one in found}) > 1]
-        show(*lines(found, chosen))
+    names = dict.fromkeys(name for one in found for name, _ in one.knobs)
+    chosen = [name for name in names if len({dict(one.knobs).get(name) for one in found}) > 1]
+    answer = partial(fit_answer, problems=records.problems, programs=records.programs)
+    reply(arguments.json, lambda: answer(outcomes, found, asked(arguments, arguments.step)), lines(found, chosen))
     return 0 if all(one.largest is not None for one in found) else 1
 
 
@@ -76,10 +74,7 @@ def _show_chips(arguments: argparse.Namespace) -> int:
     recording, _ = chosen_recording(arguments, choose_main_memory)
     question = asked(arguments, arguments.path)
     every = chips_that_fit(recording, question._replace(top=None), arguments.on)
-    if arguments.json:
-        print_answer(bounded(every, question.top))
-    else:
-        show(*_chip_lines(every))
+    reply(arguments.json, lambda: bounded(every, question.top), _chip_lines(every))
     fitting = [chip["fits"] for chip in every["chips"]]
     return 0 if (all(fitting) if arguments.on else any(fitting)) else 1
 

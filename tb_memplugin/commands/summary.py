@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from tb_memplugin.catalog.listing import Listing
 from tb_memplugin.commands.output import asked, listing_of, print_problems
 from tb_memplugin.commands.terminal import print_answer, show
 from tb_memplugin.model.kinds import RecordingKind
@@ -26,22 +25,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_answer(summary_answer(found, problems, asked(arguments, arguments.path), listing.left_out))
     elif found:
-        notes = (_capacity_sources(listing), _no_event_reasons(listing), [dump.text for dump in listing.left_out])
+        # Capacities that the recordings do not contain themselves; hosts without memory over time; dumps left out.
+        derived = [each for each in listing.recordings if each.capacity and each.capacity_source]
+        notes = (
+            dict.fromkeys(f"Capacity of {r.memory}, {bytes_text(r.capacity)}: {r.capacity_source}." for r in derived),
+            dict.fromkeys(f"No memory over time ({r.code}): {r.text} {r.remedy}" for r in listing.no_events.values()),
+            [dump.text for dump in listing.left_out],
+        )
         show(*table(found), *chain(*(["", *texts] for texts in notes if texts)))
     elif not problems:
         show("No recordings found: no compiled program with buffers, and no allocator events.")
     return 2 if problems and not found else 0
-
-
-def _capacity_sources(listing: Listing) -> Iterable[str]:
-    """Return a line per capacity that the recordings do not contain themselves: where the figure comes from."""
-    derived = [recording for recording in listing.recordings if recording.capacity and recording.capacity_source]
-    return dict.fromkeys(f"Capacity of {r.memory}, {bytes_text(r.capacity)}: {r.capacity_source}." for r in derived)
-
-
-def _no_event_reasons(listing: Listing) -> Iterable[str]:
-    """Return a line per reason why hosts have no memory over time."""
-    return dict.fromkeys(f"No memory over time ({r.code}): {r.text} {r.remedy}" for r in listing.no_events.values())
 
 
 COLUMNS: dict[str, Callable[[Mapping[str, Any]], str]] = {

@@ -8,7 +8,7 @@ import os
 import select
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
@@ -100,6 +100,14 @@ def print_answer(answer: Mapping[str, object]) -> None:
     by_line = sys.stdout.isatty()
     indent, separators = (2, None) if by_line else (None, (",", ":"))
     show(*json.dumps(answer, indent=indent, separators=separators, allow_nan=False).split("\n"))
+
+
+def reply(as_json: bool, answer: Callable[[], Mapping[str, object]], lines: Iterable[str]) -> None:
+    """Print an answer for a program, or lines for a reader."""
+    if as_json:
+        print_answer(answer())
+    else:
+        show(*lines)
 
 
 def print_failure(error: Exception) -> None:

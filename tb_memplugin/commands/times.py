@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from tb_memplugin.commands.output import asked, chosen_recording
-from tb_memplugin.commands.terminal import print_answer, show
+from tb_memplugin.commands.terminal import reply
 from tb_memplugin.questions.asking.selectors import choose_main_program
 from tb_memplugin.questions.recording.times import lines, times_answer
 
@@ -13,7 +13,4 @@ from tb_memplugin.questions.recording.times import lines, times_answer
 def run(arguments: argparse.Namespace) -> None:
     chosen, _ = chosen_recording(arguments, choose_main_program)
     found = times_answer(chosen, asked(arguments, arguments.path))
-    if arguments.json:
-        print_answer(found)
-    else:
-        show(*lines(found))
+    reply(arguments.json, lambda: found, lines(found))

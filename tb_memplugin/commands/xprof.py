@@ -13,7 +13,5 @@ def run(arguments: argparse.Namespace) -> int:
     # XProf's own code makes the app, so the folders reach it through the environment.
     named = [*checked_roots(arguments.source_root), os.environ.get(VARIABLE, "")]
     os.environ[VARIABLE] = os.pathsep.join(filter(None, named))
-    binding = xprof_server.Binding(
-        arguments.port, arguments.bind_all, arguments.grpc_port, tuple(arguments.allowed_host)
-    )
-    return xprof_server.serve(arguments.logdir, binding, arguments.rest)
+    ports = arguments.port, arguments.bind_all, arguments.grpc_port
+    return xprof_server.serve(arguments.logdir, *ports, arguments.allowed_host, arguments.rest)

@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -26,39 +27,29 @@ MIN_SWEPT = 100
 AnswerKey = tuple[str, ...]
 
 
+class _Part:
+    """A part of a source whose methods are called by a function, which gets the method and its arguments."""
+
+    def __init__(self, part: Any, call: Callable[..., Any]) -> None:
+        self._part = part
+        self._call = call
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._part, name)
+        return partial(self._call, found) if callable(found) else found  # such as the logdir, which never changes
+
+
+def with_calls(source: Source, call: Callable[..., Any]) -> Source:
+    """Return a source whose methods are called by `call(method, *arguments)`."""
+    return Source(*(_Part(part, call) for part in source))
+
+
 class _Seen(NamedTuple):
     """A call of a method of a source, and its result. Recordings are weak references, so that none is kept alive."""
 
-    part: Any
-    method: str
+    method: Callable[..., Any]
     arguments: tuple[Any, ...]
     returned: Any
-
-
-class _RecordedPart:
-    """A part of a source that adds each call of its methods to `seen`."""
-
-    def __init__(self, part: Any, seen: list[_Seen]) -> None:
-        self._part = part
-        self._seen = seen
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._part, name)
-        if not callable(method):  # a fact that never changes, such as the logdir
-            return method
-
-        def ask(*arguments: Any) -> Any:
-            returned = method(*arguments)
-            self._seen.append(_Seen(self._part, name, tuple(map(_weak, arguments)), _weak(returned)))
-            return returned
-
-        return ask
-
-
-def recorded(source: Source) -> tuple[Source, list[_Seen]]:
-    """Return a source with the same answers, and the list to which it adds each call of its methods."""
-    seen: list[_Seen] = []
-    return Source(*(_RecordedPart(part, seen) for part in source)), seen
 
 
 class _Kept(NamedTuple):
@@ -83,7 +74,7 @@ class _Kept(NamedTuple):
             arguments = [argument() if isinstance(argument, ref) else argument for argument in seen.arguments]
             if None in arguments and None not in seen.arguments:
                 return False  # about a recording that no longer exists
-            if _weak(getattr(seen.part, seen.method)(*arguments)) != seen.returned:
+            if _weak(seen.method(*arguments)) != seen.returned:
                 return False
         return True
 
@@ -123,9 +114,15 @@ class AnswerCache:
         return found
 
     def _make(self, key: AnswerKey, source: Source, make: Callable[[Source], Finished], mine: Future[None]) -> Finished:
+        seen: list[_Seen] = []
+
+        def call(method: Callable[..., Any], *arguments: Any) -> Any:
+            returned = method(*arguments)
+            seen.append(_Seen(method, tuple(map(_weak, arguments)), _weak(returned)))
+            return returned
+
         try:
-            asked, seen = recorded(source)
-            finished = make(asked)
+            finished = make(with_calls(source, call))
             self._keep(key, _Kept(finished, seen))
             return finished
         finally:

@@ -13,7 +13,7 @@ import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from werkzeug.wrappers import Request, Response
 
@@ -49,14 +49,6 @@ CAPACITY = Integer(CAPACITY_PARAMETER, 1, MAX_CAPACITY, optional=True)
 logger = logging.getLogger(__name__)
 
 
-class EndpointCall(NamedTuple):
-    """A GET request for the answer of an endpoint, and the key that the answer is kept by."""
-
-    endpoint: Endpoint
-    query: Mapping[str, str]
-    key: AnswerKey
-
-
 class MemoryApp:
     """The app for one logdir. Source code is read below it and below `source_roots`, which are paths without links."""
 
@@ -77,20 +69,20 @@ class MemoryApp:
         """Return what a request reads before it is answered, or a future of another thread that makes its answer."""
         request = PageRequest(environ)
         path = request.path.lstrip("/")
-        endpoint = self._endpoints.get(path.removeprefix(PREFIX)) if path.startswith(PREFIX) else None
+        endpoint = self._endpoint(path)
         if endpoint is None:
             return Reads.LARGE_FILES if path == DOWNLOAD_PATH else Reads.NOTHING
         declared = max((given.reads for given in endpoint.inputs), default=Reads.NOTHING)
         if endpoint.post or endpoint.live:
             return declared
-        question = self._question(endpoint, path, request)
-        if (making := self._cache.making(question.key)) is not None:
+        query, key = _question(endpoint, path, request)
+        if (making := self._cache.making(key)) is not None:
             return making
-        subjects = [question.query[name] for name in endpoint.subjects if question.query.get(name)]
+        subjects = [query[name] for name in endpoint.subjects if query.get(name)]
         unread = [self._catalog.unread_bytes(subject) for subject in subjects]
         if sum(size or 0 for size in unread) > SMALL_BYTES:
             return Reads.LARGE_FILES
-        if question.key not in self._cache or any(unread):
+        if key not in self._cache or any(unread):
             return Reads.LISTING if declared is Reads.LISTING and not subjects else Reads.SMALL_FILES
         return Reads.LISTING if None in unread or not subjects else Reads.NOTHING
 
@@ -111,7 +103,7 @@ class MemoryApp:
 
     def _answer(self, request: Request) -> Finished | Response:
         path = request.path.lstrip("/") or "index.html"
-        endpoint = self._endpoints.get(path.removeprefix(PREFIX)) if path.startswith(PREFIX) else None
+        endpoint = self._endpoint(path)
         allowed = ("POST",) if endpoint is not None and endpoint.post else ("GET", "HEAD")
         if request.method not in allowed:
             response = error_response(405, InputError("Method not allowed", request.method, f"use {allowed[0]}"))
@@ -135,22 +127,24 @@ class MemoryApp:
                 500, InputError("Internal error", path, "see the server's log; other views still work")
             )
 
+    def _endpoint(self, path: str) -> Endpoint | None:
+        return self._endpoints.get(path.removeprefix(PREFIX)) if path.startswith(PREFIX) else None
+
     def _answer_of(self, endpoint: Endpoint, path: str, request: Request) -> Finished:
         """Return the answer of an endpoint. InputError where nothing has the requested name."""
         if endpoint.post or endpoint.live:
             body = read_body(request) if endpoint.post else b""
             return finished(endpoint.answer(Call(request.args.to_dict(), self._source, body)))
-        question = self._question(endpoint, path, request)
+        query, key = _question(endpoint, path, request)
         source = self._source
         if (capacity := CAPACITY.read(Call(request.args.to_dict(), source), ())) is not None:
             source = with_capacity(source, capacity)
-        return self._cache.answer(
-            question.key, source, lambda source: finished(endpoint.answer(Call(question.query, source)))
-        )
+        return self._cache.answer(key, source, lambda source: finished(endpoint.answer(Call(query, source))))
 
-    def _question(self, endpoint: Endpoint, path: str, request: Request) -> EndpointCall:
-        """Return a question without the parameters that its endpoint does not read, which do not change its answer."""
-        given = request.args.to_dict()
-        query = {name: given[name] for name in sorted(p.name for p in endpoint.parameters) if name in given}
-        named = [*query.items(), (CAPACITY_PARAMETER, given.get(CAPACITY_PARAMETER, ""))]
-        return EndpointCall(endpoint, query, (path, *(part for item in named for part in item)))
+
+def _question(endpoint: Endpoint, path: str, request: Request) -> tuple[Mapping[str, str], AnswerKey]:
+    """Return the parameters that an endpoint reads, as others do not change its answer, and the key of the answer."""
+    given = request.args.to_dict()
+    query = {name: given[name] for name in sorted(p.name for p in endpoint.parameters) if name in given}
+    named = [*query.items(), (CAPACITY_PARAMETER, given.get(CAPACITY_PARAMETER, ""))]
+    return query, (path, *(part for item in named for part in item))

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.errors import InputError
@@ -43,8 +43,7 @@ class ScanThread(Generic[T]):
         self.problem = ""
         self.begun = time.monotonic()
         self._run = run
-        self._ended = threading.Event()
-        self._ended_at = 0.0
+        self._ended_at: float | None = None
         threading.Thread(target=self._work, name="fleet", daemon=True).start()
 
     @property
@@ -53,7 +52,7 @@ class ScanThread(Generic[T]):
 
     @property
     def is_running(self) -> bool:
-        return not self._ended.is_set()
+        return self._ended_at is None
 
     def count(self, done: int, total: int) -> None:
         """Take the number of files that are read."""
@@ -69,7 +68,6 @@ class ScanThread(Generic[T]):
         finally:
             processes.stop()
             self._ended_at = time.monotonic()
-            self._ended.set()
 
 
 class FleetScans:
@@ -79,9 +77,8 @@ class FleetScans:
         self._catalog = catalog
         self._lock = threading.Lock()
         self._found: list[Capture] = []
-        self._known: list[CaptureNameJson] = []
-        self._named: list[Capture] = []  # the captures that `_known` describes
-        self._ended = set[int]()  # ids of the scans that had ended when `_known` was made: each may add faults
+        # Captures in JSON, made of these captures after these scans had ended (by id), each of which may add faults.
+        self._names: tuple[list[Capture], set[int], list[CaptureNameJson]] = ([], set(), [])
         self._searched = float("-inf")
         self._fleets: dict[Capture, ScanThread[Fleet]] = {}
         self._trends: dict[tuple[TrendBy, tuple[Capture, ...]], ScanThread[list[TrendSeries]]] = {}
@@ -99,8 +96,7 @@ class FleetScans:
         by_name = dict.fromkeys(host for run in chosen.runs for host in hosts_of(run))
         hosts = list(scan.latest.hosts if scan.latest and not scan.is_running else by_name)
         progress = scan.done, scan.total or len(chosen.files), scan.seconds, scan.is_running
-        names = self._names(found)
-        return FleetReading(names, rule_text(), series.RULE, hosts, scan.latest, *progress, scan.problem)
+        return FleetReading(self._named(found), rule_text(), series.RULE, hosts, scan.latest, *progress, scan.problem)
 
     def trend(self, by: TrendBy) -> TrendReading:
         """Return the trend over all captures, once they are read."""
@@ -133,17 +129,17 @@ class FleetScans:
             self._found, self._searched = found, time.monotonic()
         return found
 
-    def _names(self, found: list[Capture]) -> list[CaptureNameJson]:
+    def _named(self, found: list[Capture]) -> list[CaptureNameJson]:
         """Return the captures with their known faults, which change whenever a scan ends."""
         with self._lock:
-            ended = {id(scan) for scan in self._fleets.values() if not scan.is_running}
-            ended |= {id(scan) for scan in self._trends.values() if not scan.is_running}
-            if found == self._named and ended == self._ended:
-                return self._known
-        known = list(map(_name, known_captures(found, SummaryCache())))
+            scans: list[ScanThread[Any]] = [*self._fleets.values(), *self._trends.values()]
+            ended = {id(scan) for scan in scans if not scan.is_running}
+            if self._names[:2] == (found, ended):
+                return self._names[2]
+        names = list(map(_name, known_captures(found, SummaryCache())))
         with self._lock:
-            self._named, self._ended, self._known = found, ended, known
-        return known
+            self._names = found, ended, names
+        return names
 
     def _started(self, scans: dict[K, ScanThread[T]], key: K, run: Callable[[ScanThread[T], Scan], T]) -> ScanThread[T]:
         """Return the scan with a key, which contains the files, so that changed files are read again."""

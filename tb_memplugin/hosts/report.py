@@ -13,9 +13,9 @@ import re
 import threading
 from base64 import b64encode
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import chain
-from typing import Any
 
 from werkzeug.wrappers import Request, Response
 
@@ -58,82 +58,66 @@ HEAD = """<!doctype html>
 TAIL = "  </body>\n</html>\n"
 
 
+@dataclass
 class Report:
     """A report of `recordings`, in order, until it has `most` bytes; `every` is the list they are chosen from.
 
-    All `candidates` of fits are in it, those without their program too. `contained`: the recordings in it so far.
+    All `candidates` of fits are in it, those without their program too.
     """
 
-    def __init__(
-        self,
-        title: str,
-        recordings: Sequence[Recording],
-        every: Sequence[Recording],
-        most: int,
-        candidates: FitOutcomes = NO_CANDIDATES,
-    ) -> None:
-        self._title = title
-        self._recordings = recordings
-        self._most = most
-        self.contained: list[Recording] = []
-        self._source = report_source(self.contained, every, candidates)
-        self._every = every
+    title: str
+    recordings: Sequence[Recording]
+    every: Sequence[Recording]
+    most: int
+    candidates: FitOutcomes = NO_CANDIDATES
+    contained: list[Recording] = field(default_factory=list)  # so far, as the following
+    size: int = 0  # bytes
+    numbers: dict[str, int] = field(default_factory=dict)  # of the elements with the answers, by key
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the document. InputError before its first piece where the page has not been built."""
-        document = _Document()
-        yield from document.begin(self._title)
-        for recording in self._recordings:
-            if document.size >= self._most and self.contained:
+        for piece in self._elements():
+            self.size += len(piece)
+            yield piece
+
+    def _elements(self) -> Iterator[bytes]:
+        script, source = _script(), report_source(self.contained, self.every, self.candidates)
+        policy = POLICY.format(script=b64encode(sha256(script).digest()).decode())
+        yield HEAD.format(policy=policy, title=html.escape(self.title)).encode("utf-8", "replace")
+        yield b'    <script type="module">' + script + b"</script>\n"
+        yield b'    <script type="text/plain" data-licenses>\n' + licenses() + b"</script>\n"
+        for path in sorted((FOLDER / "assets").iterdir()):
+            yield _block(f'data-file="{html.escape(path.name)}"', path.read_bytes())
+        for recording in self.recordings:
+            if self.size >= self.most and self.contained:
                 break
             self.contained.append(recording)
-            for answer in answers_of_recording(recording, self._source):
-                yield from document.answer(answer)
-        for answer in answers_of_runs(self._source):
-            yield from document.answer(answer)
+            for answer in answers_of_recording(recording, source):
+                yield from self._answer(answer)
+        for answer in answers_of_runs(source):
+            yield from self._answer(answer)
         axes = sorted({recording.axis.value for recording in self.contained})
-        of = len(self._every)
-        yield from document.end({"recordings": len(self.contained), "of": of, "axes": axes})
+        counts = {"recordings": len(self.contained), "of": len(self.every)}
+        yield _packed("data-report", json.dumps({**counts, "axes": axes, "answers": self.numbers}).encode())
+        yield TAIL.encode()
 
-
-class _Document:
-    """The elements of a report, and the number of their bytes so far."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}  # numbers of the elements with the answers, by key
-        self.size = 0
-
-    def begin(self, title: str) -> Iterator[bytes]:
-        script = _script()
-        policy = POLICY.format(script=b64encode(sha256(script).digest()).decode())
-        yield self._counted(HEAD.format(policy=policy, title=html.escape(title)).encode("utf-8", "replace"))
-        yield self._counted(b'    <script type="module">' + script + b"</script>\n")
-        yield self._counted(b'    <script type="text/plain" data-licenses>\n' + licenses() + b"</script>\n")
-        for path in sorted((FOLDER / "assets").iterdir()):
-            yield self._block(f'data-file="{html.escape(path.name)}"', path.read_bytes())
-
-    def answer(self, stored: StoredAnswer) -> Iterator[bytes]:
+    def _answer(self, stored: StoredAnswer) -> Iterator[bytes]:
         """Yield an answer. One that fails is left out, and the page says so where it is needed."""
         try:
             content = stored.content()
         except Exception as error:
             log_failure("Answering %s: %s", stored.key, error, error=error)
             return
-        self._numbers[stored.key] = len(self._numbers)
-        yield self._block("data-answer", gzip.compress(content, GZIP_LEVEL, mtime=0))
+        self.numbers[stored.key] = len(self.numbers)
+        yield _packed("data-answer", content)
 
-    def end(self, report: dict[str, Any]) -> Iterator[bytes]:
-        index = json.dumps({**report, "answers": self._numbers}).encode()
-        yield self._block("data-report", gzip.compress(index, GZIP_LEVEL, mtime=0))
-        yield self._counted(TAIL.encode())
 
-    def _block(self, attribute: str, content: bytes) -> bytes:
-        opening = f'    <script type="text/plain" {attribute}>'.encode()
-        return self._counted(opening + b64encode(content) + b"</script>\n")
+def _packed(attribute: str, content: bytes) -> bytes:
+    return _block(attribute, gzip.compress(content, GZIP_LEVEL, mtime=0))
 
-    def _counted(self, piece: bytes) -> bytes:
-        self.size += len(piece)
-        return piece
+
+def _block(attribute: str, content: bytes) -> bytes:
+    return f'    <script type="text/plain" {attribute}>'.encode() + b64encode(content) + b"</script>\n"
 
 
 def licenses() -> bytes:

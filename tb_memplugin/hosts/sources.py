@@ -13,6 +13,7 @@ from typing import Any
 from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.catalog.dumps import skipped_text
 from tb_memplugin.fleet.sessions import host_count, hosts_of
+from tb_memplugin.hosts.answer_cache import with_calls
 from tb_memplugin.hosts.fleet_scans import FleetScans
 from tb_memplugin.logdir import Run, is_remote
 from tb_memplugin.model.recording import LazyRecording, Recording
@@ -124,23 +125,12 @@ def assume(recording: Recording, capacity: int) -> Recording:
 
 def with_capacity(source: Source, capacity: int) -> Source:
     """Return a source whose main memories have an assumed capacity where they have none."""
-    return Source(*(_AssumedPart(part, capacity) for part in source))
 
-
-class _AssumedPart:
-    """A part of another source, whose methods return recordings with an assumed capacity."""
-
-    def __init__(self, part: Any, capacity: int) -> None:
-        self._part = part
-        self._capacity = capacity
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._part, name)
-        return (lambda *arguments: self._assumed(found(*arguments))) if callable(found) else found
-
-    def _assumed(self, value: Any) -> Any:
+    def assumed(value: Any) -> Any:
         if isinstance(value, Recording):
-            return assume(value, self._capacity)
+            return assume(value, capacity)
         if isinstance(value, RunRecordings):
-            return value._replace(recordings=self._assumed(value.recordings))
-        return [*map(self._assumed, value)] if isinstance(value, list) else value
+            return value._replace(recordings=assumed(value.recordings))
+        return [*map(assumed, value)] if isinstance(value, list) else value
+
+    return with_calls(source, lambda call, *arguments: assumed(call(*arguments)))

@@ -176,7 +176,8 @@ def install(server: ModuleType) -> None:
         raise InputError(
             "Unknown interface of XProf", version(), "use tb-memplugin serve, or pip install 'xprof>=2.24,<2.26'"
         )
-    if not version().startswith(TESTED):
+    tested = version().startswith(TESTED)
+    if not tested:
         print(
             f"warning: tb-memplugin was not tested with XProf {version()}: its Memory Viewer stays unchanged "
             "and links to ours",
@@ -184,7 +185,7 @@ def install(server: ModuleType) -> None:
         )
 
     def make_wsgi_app(plugin: Any) -> WSGIApplication:
-        return XProfApp(stock(plugin), plugin.logdir or "", tested=version().startswith(TESTED))
+        return XProfApp(stock(plugin), plugin.logdir or "", tested=tested)
 
     server.make_wsgi_app = make_wsgi_app  # type: ignore[attr-defined]
 

@@ -12,7 +12,6 @@ import os
 import socket
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tb_memplugin import logdir
@@ -26,18 +25,14 @@ EVERYWHERE = "::" if socket.has_ipv6 else "0.0.0.0"
 WORKERS = "--worker_service_address"
 
 
-@dataclass(frozen=True)
-class Binding:
-    """The addresses that XProf listens on, and the names that it answers to."""
+def serve(
+    root: str, port: int, everywhere: bool, grpc_port: int | None, allowed: Collection[str], arguments: Sequence[str]
+) -> int:
+    """Run `xprof --logdir=root arguments...` with our page in it, until interrupted.
 
-    port: int
-    everywhere: bool = False  # on all interfaces, with the worker service
-    grpc_port: int | None = None  # of the worker service; None picks a free one
-    allowed: Collection[str] = ()
-
-
-def serve(root: str, binding: Binding, arguments: Sequence[str]) -> int:
-    """Run `xprof --logdir=root arguments...` with our page in it, until interrupted."""
+    `everywhere`: on all interfaces, with the worker service at `grpc_port`; None and 0 pick a free one.
+    `allowed`: other names that it answers to.
+    """
     try:
         from xprof import server
     except ImportError as error:
@@ -49,40 +44,32 @@ def serve(root: str, binding: Binding, arguments: Sequence[str]) -> int:
     install(server)
     if not _has_known_server(server):
         print("warning: this XProf listens on all interfaces; tb-memplugin cannot change that", file=sys.stderr)
-        print(f"tb-memplugin in XProf serves {root} at http://localhost:{binding.port}/ (Ctrl+C ends it)", flush=True)
-        status: int = server.main(["--logdir", root, "--port", str(binding.port), *arguments])
+        print(f"tb-memplugin in XProf serves {root} at http://localhost:{port}/ (Ctrl+C ends it)", flush=True)
+        status: int = server.main(["--logdir", root, "--port", str(port), *arguments])
         return status
-    grpc_port = _grpc_port(binding)
-    listening = listen([EVERYWHERE] if binding.everywhere else LOOPBACK, binding.port)
+    # XProf would silently share the port of another worker service.
+    if everywhere and grpc_port and not is_free(grpc_port):
+        raise InputError("Cannot listen", f"gRPC port {grpc_port}", "choose another --grpc_port, or omit it")
+    grpc_port = grpc_port or free_port()
+    listening = listen([EVERYWHERE] if everywhere else LOOPBACK, port)
     port = listening[0].getsockname()[1]
 
     def run_server(plugin: Any, host: str, port: int) -> None:
-        app = server.make_wsgi_app(plugin)
-        names = HostNames(EVERYWHERE if binding.everywhere else "localhost", binding.allowed)
-        url = url_of(EVERYWHERE if binding.everywhere else "localhost", listening)
+        app, own = server.make_wsgi_app(plugin), EVERYWHERE if everywhere else "localhost"
+        names, url = HostNames(own, allowed), url_of(own, listening)
 
         def ready() -> None:
             print(f"tb-memplugin in XProf serves {root} at {url} (Ctrl+C ends it)", flush=True)
-            if binding.everywhere:
+            if everywhere:
                 print(f"All interfaces: port {port}, and port {grpc_port} of XProf's worker service (gRPC)", flush=True)
 
         serve_app(checked(app, names.accepts, ALLOW), listening, ready, app.reads)
 
     server.run_server = run_server
-    if not binding.everywhere:
+    if not everywhere:
         _without_worker_service(server, any(argument.startswith(WORKERS) for argument in arguments))
     status = server.main(["--logdir", root, "--port", str(port), "--grpc_port", str(grpc_port), *arguments])
     return status
-
-
-def _grpc_port(binding: Binding) -> int:
-    """Return the port of the worker service. XProf would silently share the port of another worker service."""
-    wanted = binding.grpc_port
-    if wanted in (None, 0):
-        return free_port()
-    if binding.everywhere and not is_free(wanted or 0):
-        raise InputError("Cannot listen", f"gRPC port {wanted}", "choose another --grpc_port, or omit it")
-    return wanted or 0
 
 
 def _has_known_server(server: Any) -> bool:

@@ -19,6 +19,7 @@ from werkzeug.test import Client
 from benchmarks.pods.pod import Pod, write_trend
 from benchmarks.pods.truth import Faults
 from tb_memplugin import schemas
+from tb_memplugin.analysis.fleet.answer import FleetAnswer
 from tb_memplugin.catalog import dumps
 from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.catalog.listing import listing_of_path
@@ -292,7 +293,13 @@ def test_fleet(print_json: Any, pod: Path) -> None:
     check_object(print_json("fleet", str(DEMO), "--all", "--top", "all"), "fleet --json", "demo", seen)
     check_object(print_json("fleet", str(DEMO)), "fleet --json", "the newest of demo", seen)
     apart = fleet_of_peaks([2 * GIB, GIB] * 8 + [2 * GIB] * 8, devices=["GPU_0", "GPU_1"] * 8 + ["GPU_0"] * 8)
-    own = {"rule": "", "tolerance_seconds": 60, "series_rule": "", "captures": [capture_json(apart)], "left_out": []}
+    own = {
+        "rule": "",
+        "tolerance_seconds": 60,
+        "series_rule": "",
+        "captures": [capture_json(FleetAnswer(apart))],
+        "left_out": [],
+    }
     check_object({"schema_version": 3, "next": [], **own}, "fleet --json", "apart", seen)
     assert seen >= set(all_keys("fleet --json"))
 

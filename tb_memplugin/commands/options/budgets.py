@@ -14,6 +14,7 @@ from tb_memplugin.commands.options.shared import (
     output_options,
     path_option,
     pattern_option,
+    repeated_option,
     target_options,
 )
 from tb_memplugin.model.kinds import FAIL_ON, PAUSE_SECONDS, NumberedFiles, TrendBy
@@ -177,16 +178,29 @@ def plan(parser: argparse.ArgumentParser) -> None:
 
 def fitting_options(parser: Parser) -> None:
     """Add the options that `fit` and `plan` have in common."""
-    script_options(parser)
-    compiling_options(parser)
+    parser.add_argument("-m", action="store_true", dest="module", help="the step is that of a module, run as a script")
     parser.add_argument(
-        "--vary",
-        metavar="KNOB[=VALUES]",
-        action="append",
-        default=[],
-        help="search the largest value of a range that fits (batch, batch=8:512:8), or try each of a list "
-        "(remat=none,full)",
+        "--jit", metavar="NAME", help="of a script: the function to compile (default: the one with the most work)"
     )
+    repeated_option(
+        parser,
+        "--fake-input",
+        "FUNCTION=TYPE",
+        "of a script: let a function return data of ones, where its files are missing, "
+        "as in 'data.batches=iter({image: float32[{batch},224,224,3], label: int32[{batch}]})'",
+        dest="fakes",
+    )
+    repeated_option(
+        parser,
+        "--assume",
+        "FUNCTION=NUMBER",
+        "of a script: the whole numbers that a jitted function returns, where it is too large to be executed "
+        "and the script takes them as sizes",
+        dest="assumed",
+    )
+    compiling_options(parser)
+    values = "search the largest value of a range that fits (batch, batch=8:512:8), or try each of a list"
+    repeated_option(parser, "--vary", "KNOB[=VALUES]", f"{values} (remat=none,full)")
     parser.add_argument("--budget", metavar="SIZE", type=parse_size, help="such as 14GiB, in place of the chip's limit")
     parser.add_argument(
         "--prove",
@@ -195,34 +209,6 @@ def fitting_options(parser: Parser) -> None:
         "or none (default: those that may be refused for that)",
     )
     parser.add_argument("--to", metavar="LOGDIR", help="keep each candidate there, as a run")
-
-
-def script_options(parser: Parser) -> None:
-    """Add the options about a script that runs as it is."""
-    parser.add_argument("-m", action="store_true", dest="module", help="the step is that of a module, run as a script")
-    parser.add_argument(
-        "--jit",
-        metavar="NAME",
-        help="of a script: the function to compile (default: the one with the most work)",
-    )
-    parser.add_argument(
-        "--fake-input",
-        metavar="FUNCTION=TYPE",
-        action="append",
-        default=[],
-        dest="fakes",
-        help="of a script: let a function return data of ones, where its files are missing, "
-        "as in 'data.batches=iter({image: float32[{batch},224,224,3], label: int32[{batch}]})'",
-    )
-    parser.add_argument(
-        "--assume",
-        metavar="FUNCTION=NUMBER",
-        action="append",
-        default=[],
-        dest="assumed",
-        help="of a script: the whole numbers that a jitted function returns, where it is too large to be executed "
-        "and the script takes them as sizes",
-    )
 
 
 def compiling_options(parser: Parser) -> None:

@@ -68,45 +68,27 @@ def output_options(parser: Parser, content: str, suffixes: tuple[str, ...], requ
     parser.add_argument("--force", action="store_true", help="overwrite FILE if it exists")
 
 
+def repeated_option(parser: Parser, name: str, metavar: str, help: str, dest: str | None = None) -> None:
+    """Add an option that may be given several times; its values are a list."""
+    parser.add_argument(name, metavar=metavar, action="append", default=[], help=help, dest=dest)
+
+
 def server_options(parser: Parser, port: int) -> None:
     """Add the port of a server, the names that it answers to, and the folders of source files that it reads."""
     parser.add_argument(
         "--port", type=int, default=port, help="port to listen on; 0 picks a free one (default: %(default)s)"
     )
-    parser.add_argument(
-        "--allowed-host",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="also answer to this name, such as a proxy's; .example.com includes the names below it; may be repeated",
-    )
-    parser.add_argument(
-        "--source-root",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="show lines of the source files below this folder beside stack frames, as for files in the logdir; "
-        "may be repeated",
-    )
+    names = "also answer to this name, such as a proxy's; .example.com includes the names below it; may be repeated"
+    repeated_option(parser, "--allowed-host", "NAME", names)
+    sources = "show lines of the source files below this folder beside stack frames, as for files in the logdir"
+    repeated_option(parser, "--source-root", "DIR", f"{sources}; may be repeated")
 
 
 def target_options(parser: Parser) -> None:
     """Add the options about what to compile a step for, and its knobs."""
-    parser.add_argument(
-        "--on",
-        metavar="TARGET",
-        action="append",
-        default=[],
-        help="v5e:4x4, h100:8, cpu:8; a chip without a size, such as v5e, tries slices from the smallest up",
-    )
-    parser.add_argument(
-        "--set",
-        metavar="KNOB=VALUE",
-        action="append",
-        default=[],
-        dest="fixed",
-        help="a value for a knob of the function",
-    )
+    targets = "v5e:4x4, h100:8, cpu:8; a chip without a size, such as v5e, tries slices from the smallest up"
+    repeated_option(parser, "--on", "TARGET", targets)
+    repeated_option(parser, "--set", "KNOB=VALUE", "a value for a knob of the function", dest="fixed")
 
 
 def limit_options(parser: Parser) -> None:

@@ -128,16 +128,15 @@ def call(
     reader: LogdirReader, tool: McpTool, arguments: Mapping[str, Any], is_abandoned: Callable[[], bool] = bool
 ) -> CallToolResult:
     """Return the answer of a tool, or an error that says what happened, where, and what to do."""
-    with abandoned_when(is_abandoned):
-        return _answer(reader, tool, arguments)
-
-
-def _answer(reader: LogdirReader, tool: McpTool, arguments: Mapping[str, Any]) -> CallToolResult:
     try:
-        _check(tool, arguments)
+        wrong = jsonschema.Draft202012Validator(tool.input_schema).iter_errors(arguments)
+        if (first := next(wrong, None)) is not None:
+            where = "/".join(map(str, first.absolute_path)) or tool.name
+            raise InputError("Wrong arguments", where, f"{first.message[:MAX_MESSAGE]}; see the schema of the tool")
         # JSON Schema takes 5.0 for an integer.
         whole = {key: int(value) for key, value in arguments.items() if isinstance(value, float) and value.is_integer()}
-        answer = tool.call(reader, {**arguments, **whole})
+        with abandoned_when(is_abandoned):
+            answer = tool.call(reader, {**arguments, **whole})
         if (size := len(_text(answer))) > MAX_ANSWER_BYTES:
             what = f"The answer has {bytes_text(size)}, more than {bytes_text(MAX_ANSWER_BYTES)}"
             raise InputError(what, tool.name, "ask for fewer items with `top`")
@@ -148,14 +147,6 @@ def _answer(reader: LogdirReader, tool: McpTool, arguments: Mapping[str, Any]) -
         logging.getLogger(__name__).warning("The tool %s failed", tool.name, exc_info=error)
         what, remedy = f"Unexpected failure: {type(error).__name__}", "report it, with the server's log"
         return _result(failed("internal", what, tool.name, remedy), is_error=True)
-
-
-def _check(tool: McpTool, arguments: Mapping[str, Any]) -> None:
-    """InputError where the arguments do not match the tool's schema."""
-    wrong = jsonschema.Draft202012Validator(tool.input_schema).iter_errors(arguments)
-    if (first := next(wrong, None)) is not None:
-        where = "/".join(map(str, first.absolute_path)) or tool.name
-        raise InputError("Wrong arguments", where, f"{first.message[:MAX_MESSAGE]}; see the schema of the tool")
 
 
 def _result(answer: Mapping[str, Any], is_error: bool = False) -> CallToolResult:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from inspect import signature
 from typing import Any, NamedTuple, TypeVar
 
 from tb_memplugin import logdir
+from tb_memplugin.catalog.listing import Listing
 from tb_memplugin.errors import InputError
 from tb_memplugin.executors import LocalProcesses
 from tb_memplugin.fleet import series
@@ -20,6 +22,7 @@ from tb_memplugin.model.fit_plan import plan
 from tb_memplugin.model.fleet import Fleet, KnownCapture
 from tb_memplugin.model.kinds import PAUSE_SECONDS, NumberedFiles, TrendBy
 from tb_memplugin.model.lazy import Lazy
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.arguments import (
     AT,
     AT_A,
@@ -112,17 +115,28 @@ class McpTool(NamedTuple):
         return self.answer(reader, *values)
 
 
+KNOBS = KnobValues("knobs", "only candidates with these values of knobs, by name")
+ARGUMENTS = {
+    argument.name: argument
+    for argument in (
+        *(PATH, A, B, RECORDING, AT, AT_A, AT_B, BY, MATCH, ROW, TOP_ITEMS),
+        *(CAPTURE, MAX_PEAK, MAX_SPREAD, EXPECT, BASELINE, TARGET, KNOBS),
+    )
+}
 BY_NAME: dict[str, McpTool] = {}
 
 
-def tool(title: str, description: str, *arguments: QuestionArgument, name: str = "") -> Callable[[Answer], Answer]:
+def tool(title: str, description: str, *own: QuestionArgument, name: str = "") -> Callable[[Answer], Answer]:
     """Declare a function as a tool, by default of its own name.
 
-    It gets a reader, the declared arguments in order, and `top`, and returns what `--json` of the command prints.
+    It gets a reader, and those of ARGUMENTS that its other parameters name, or its `own` arguments of these names. It
+    returns what `--json` of the command prints.
     """
+    known = {**ARGUMENTS, **{argument.name: argument for argument in own}}
 
     def declare(answer: Answer) -> Answer:
-        found = McpTool(title, description, (*arguments, TOP_ITEMS), answer, name or answer.__name__)
+        _, *names = signature(answer).parameters
+        found = McpTool(title, description, tuple(known[each] for each in names), answer, name or answer.__name__)
         BY_NAME[found.name] = found
         return answer
 
@@ -146,7 +160,6 @@ def asked(path: str, top: int, reader: LogdirReader | None = None) -> Asked:
     "List recordings",
     "List the recordings of the logdir, largest peak first: one memory of a compiled program, an allocator over "
     "time, or a device at one moment, each with its id, peak, capacity and caveats. Begin here.",
-    PATH,
 )
 def summary(reader: LogdirReader, path: str, top: int) -> object:
     listing = reader.listing(path)
@@ -158,9 +171,6 @@ def summary(reader: LogdirReader, path: str, top: int) -> object:
     "Explain a peak",
     "Break down the live memory at the peak of a recording, or at another moment, by role, source line and model "
     "path, with leaks of recordings over time, and with advice.",
-    PATH,
-    RECORDING,
-    AT,
 )
 def explain(reader: LogdirReader, path: str, recording: str | None, at: str | None, top: int) -> object:
     chosen, listing = reader.recording(path, recording)
@@ -172,11 +182,6 @@ def explain(reader: LogdirReader, path: str, recording: str | None, at: str | No
     "List the largest buffers",
     "List the largest live buffers or allocations at the peak of a recording, or at another moment. With `row`, "
     "return all that is known of one, with its call stack.",
-    PATH,
-    RECORDING,
-    AT,
-    MATCH,
-    ROW,
     name="buffers",
 )
 def buffers_or_one(
@@ -192,8 +197,6 @@ def buffers_or_one(
     "Time a program",
     "Tell how long one run of a compiled program takes, as a profile measured it and as estimated for its chip, which "
     "instructions take longest, how long the peak lasts, and which buffers are held while nothing uses them.",
-    PATH,
-    RECORDING,
 )
 def times(reader: LogdirReader, path: str, recording: str | None, top: int) -> object:
     return times_answer(reader.recording(path, recording, choose_main_program)[0], asked(path, top))
@@ -203,12 +206,7 @@ def times(reader: LogdirReader, path: str, recording: str | None, top: int) -> o
     "Compare two runs",
     "Compare the memory of two runs, folders or files of the logdir: by how much the peak changed, and which "
     "allocation sites grew, shrank, are new or are gone.",
-    A,
-    B,
     RECORDING._replace(help="use only recordings whose id contains this text"),
-    BY,
-    AT_A,
-    AT_B,
     name="compare",
 )
 def compare_runs(
@@ -222,8 +220,6 @@ def compare_runs(
     "Suggest changes",
     "List changes that lower the peak of a recording, with the code to write and the bytes that each saves by "
     "itself, simulated on the recording.",
-    PATH,
-    RECORDING,
 )
 def advice(reader: LogdirReader, path: str, recording: str | None, top: int) -> object:
     chosen = reader.recording(path, recording, choose_with_allocations)[0]
@@ -235,10 +231,7 @@ def advice(reader: LogdirReader, path: str, recording: str | None, top: int) -> 
     "Tell which candidates of a training step fit their chip, and the largest value of a knob that fits, from the "
     "records that `tb-memplugin fit --to LOGDIR` wrote. With `recording`, or without such records, tell which TPUs "
     "and GPUs have room for what a recording needs. Compiles nothing and imports no code of yours.",
-    PATH,
     RECORDING._replace(help="compare this recording with chips, by its id or a part of it"),
-    TARGET,
-    KnobValues("knobs", "only candidates with these values of knobs, by name"),
 )
 def fit(
     reader: LogdirReader,
@@ -260,9 +253,6 @@ def fit(
     "Find the fastest that fits",
     "Of the candidates of a training step that `tb-memplugin fit --to LOGDIR` or `plan --to LOGDIR` compiled, tell the "
     "fastest that fits, those that no other beats in memory and estimated time, and what each choice costs and allows.",
-    PATH,
-    TARGET,
-    KnobValues("knobs", "only candidates with these values of knobs, by name"),
     name="plan",
 )
 def plan_of_records(
@@ -277,8 +267,6 @@ def plan_of_records(
     "Look at all hosts",
     "Of a job with many hosts or devices: the worst device and why it differs, outliers, leaks, missing hosts, files "
     "that cannot be read, and hosts with another program.",
-    PATH,
-    CAPTURE,
 )
 def fleet(reader: LogdirReader, path: str, capture: str | None, top: int) -> object:
     fleets, left_out = _read(reader, path, capture)
@@ -289,7 +277,6 @@ def fleet(reader: LogdirReader, path: str, capture: str | None, top: int) -> obj
 @tool(
     "Show the trend",
     "The peaks of a job's programs and memories over days or captures, and the lines and changes that raised them.",
-    PATH,
     TREND_BY,
     name="trend",
 )
@@ -302,12 +289,7 @@ def trend_over_time(reader: LogdirReader, path: str, by: str, top: int) -> objec
     "Check a budget",
     "Tell which recordings are above a budget; with `max_spread` or `expect`, which devices and hosts of a job; with "
     "`baseline`, what grew since it was written, with the causes.",
-    PATH,
     ONLY,
-    MAX_PEAK,
-    MAX_SPREAD,
-    EXPECT,
-    BASELINE,
 )
 def check(
     reader: LogdirReader,
@@ -321,24 +303,36 @@ def check(
 ) -> object:
     question = asked(path, top, reader)
     if baseline is not None:
-        return _check_baseline(reader, path, recording, baseline, question)
+        before = read_baseline(_file(reader, baseline))
+        listing, chosen = _matching(reader, path, recording)
+        grown = baseline_check(baseline, before.recordings, chosen, before.tolerance)
+        if not grown.checked:
+            raise InputError("No recording is in the baseline", recording or path, "`summary` lists the recordings")
+        problems = [*problems_json(listing.problems), *grown.problems]
+        return check_baseline_answer(grown._replace(problems=problems), question)
     if max_spread is not None or expect is not None:
-        return _check_fleet(reader, path, max_peak, max_spread, expect, question)
+        limit, spread = parse_size(max_peak) if max_peak else None, share_of(max_spread) if max_spread else None
+        fleets, left_out = _read(reader, path, None)
+        return check_fleet_answer(fleet_budget(fleets, limit, spread, left_out, expect), question)
     if max_peak is None:
         raise InputError("No budget", "max_peak", "give a size, such as 70GiB, or one of the other limits")
-    return _check(reader, path, recording, max_peak, question)
+    listing, pattern = reader.listing(path), recording_regex(recording or "", "recording")
+    answer = budget(listing.recordings, parse_size(max_peak), pattern)
+    answer["problems"] = [*problems_json(listing.problems), *answer["problems"]]
+    if not answer["checked"]:
+        raise InputError("No recordings to check", recording or path, "`summary` lists the recordings")
+    return check_answer(answer, question)
 
 
 @tool(
     "Show a baseline",
     "What `tb-memplugin baseline` would write of these recordings, for a check in CI: peaks, roles and programs. "
     "Writes nothing.",
-    PATH,
     ONLY,
 )
 def baseline(reader: LogdirReader, path: str, recording: str | None, top: int) -> object:
-    listing, pattern = reader.listing(path), recording_regex(recording or "", "recording")
-    found, failed = baseline_facts([each for each in listing.recordings if pattern.search(each.id)])
+    listing, chosen = _matching(reader, path, recording)
+    found, failed = baseline_facts(chosen)
     if not found:
         raise InputError("No recordings for a baseline", recording or path, "`summary` lists the recordings")
     return baseline_answer(None, TOLERANCE, found, [*problems_json(listing.problems), *failed], asked(path, top))
@@ -362,35 +356,10 @@ def _read(reader: LogdirReader, path: str, capture: str | None) -> tuple[list[Fl
         return scan.fleets(chosen), known_captures([each for each in found if each not in chosen], scan.cache)
 
 
-def _check(reader: LogdirReader, path: str, recording: str | None, max_peak: str, question: Asked) -> object:
-    """Return the recordings above a budget."""
-    listing = reader.listing(path)
-    answer = budget(listing.recordings, parse_size(max_peak), recording_regex(recording or "", "recording"))
-    answer["problems"] = [*problems_json(listing.problems), *answer["problems"]]
-    if not answer["checked"]:
-        raise InputError("No recordings to check", recording or path, "`summary` lists the recordings")
-    return check_answer(answer, question)
-
-
-def _check_fleet(
-    reader: LogdirReader, path: str, max_peak: str | None, max_spread: str | None, expect: int | None, question: Asked
-) -> object:
-    """Return the devices and hosts of the newest capture that exceed the limits."""
-    limit, spread = parse_size(max_peak) if max_peak else None, share_of(max_spread) if max_spread else None
-    fleets, left_out = _read(reader, path, None)
-    return check_fleet_answer(fleet_budget(fleets, limit, spread, left_out, expect), question)
-
-
-def _check_baseline(reader: LogdirReader, path: str, recording: str | None, baseline: str, question: Asked) -> object:
-    """Return what grew since a baseline, which is a file of the logdir."""
-    before = read_baseline(_file(reader, baseline))
+def _matching(reader: LogdirReader, path: str, recording: str | None) -> tuple[Listing, list[Recording]]:
+    """Return what a path contains, and the recordings of it whose ids match a pattern."""
     listing, pattern = reader.listing(path), recording_regex(recording or "", "recording")
-    chosen = [each for each in listing.recordings if pattern.search(each.id)]
-    found = baseline_check(baseline, before.recordings, chosen, before.tolerance)
-    found = found._replace(problems=[*problems_json(listing.problems), *found.problems])
-    if not found.checked:
-        raise InputError("No recording is in the baseline", recording or path, "`summary` lists the recordings")
-    return check_baseline_answer(found, question)
+    return listing, [each for each in listing.recordings if pattern.search(each.id)]
 
 
 def _file(reader: LogdirReader, name: str) -> str:

@@ -138,15 +138,11 @@ class HostNames:
         name = host_name(header) if header else None
         if name is None:
             return not header
-        if is_loopback(name) or self.is_allowed(name):
+        # `.example.com` stands for the domain and all below it.
+        below = any(each.startswith(".") and f".{name}".endswith(each) for each in self._allowed)
+        if below or is_loopback(name) or name in self._allowed or ANY in self._allowed:
             return True
         return not self._local and (is_address(name) or name in machine_names())
-
-    def is_allowed(self, name: str) -> bool:
-        """Return whether the server was told this name. `.example.com` stands for the domain and all below it."""
-        if name in self._allowed or ANY in self._allowed:
-            return True
-        return any(each.startswith(".") and f".{name}".endswith(each) for each in self._allowed)
 
 
 class ProxiedNames(HostNames):

@@ -7,7 +7,16 @@ from typing import NotRequired, Protocol, TypedDict
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.accelerators import accelerator_name
-from tb_memplugin.model.fit import CandidateJson, Knob, LargestValue, Outcome, OutcomeJson, Tried, parse_value
+from tb_memplugin.model.fit import (
+    CandidateJson,
+    Knob,
+    LargestValue,
+    Outcome,
+    OutcomeJson,
+    Tried,
+    outcome_json,
+    parse_value,
+)
 from tb_memplugin.model.largest_value import answer as answer_of
 from tb_memplugin.model.largest_value import fit_steps
 from tb_memplugin.questions.asking.asked import MORE, AnswerJson, Asked, OmittedJson, Question
@@ -173,18 +182,8 @@ def _distance(outcome: Outcome) -> int:
 
 
 def _candidate(outcome: Outcome) -> CompiledCandidateJson:
-    return record(
-        CompiledCandidateJson,
-        outcome,
-        outcome.candidate,
-        knobs=dict(outcome.candidate.knobs),
-        seconds=round(outcome.seconds, 3),
-        step_seconds=outcome.step_seconds or None,
-        vmem_bytes=outcome.vmem_bytes or None,
-        utilization=outcome.utilization or None,
-        run=outcome.run or None,
-        error=outcome.error or outcome.refused or None,
-    )
+    error = outcome.error or outcome.refused or None
+    return record(CompiledCandidateJson, outcome_json(outcome), error=error)
 
 
 def _questions(
@@ -212,8 +211,3 @@ class CheckStepAnswerJson(AnswerJson):
 
     checked: list[CheckedCandidateJson]
     """One for each target."""
-
-
-def check_step_answer(found: Sequence[CheckedCandidateJson], asked: Asked) -> CheckStepAnswerJson:
-    """Return the check of a step. Its programs are not kept, so nothing more can be asked about them."""
-    return asked.answer(CheckStepAnswerJson, checked=found)

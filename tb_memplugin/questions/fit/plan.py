@@ -10,7 +10,15 @@ from tb_memplugin.model.fit_plan import Plan, Planned, Price, batch_knob, knob_p
 from tb_memplugin.questions.asking.asked import STDIN, AnswerJson, Asked, Question
 from tb_memplugin.questions.asking.json_types import AboutFile, ProblemJson, problems_json
 from tb_memplugin.questions.asking.text_table import align
-from tb_memplugin.questions.fit.words import change_text, size_text, work_text
+from tb_memplugin.questions.fit.words import (
+    ESTIMATED_TIMES,
+    change_text,
+    filled,
+    left_text,
+    rows_of,
+    size_text,
+    work_text,
+)
 from tb_memplugin.questions.records import record
 from tb_memplugin.sizes import bytes_text, counted, percent_text, seconds_text, two_digits
 
@@ -141,33 +149,18 @@ def lines(found: Plan) -> Iterator[str]:
 
 
 def _rows(found: Plan, shown: Sequence[Planned]) -> list[list[str]]:
-    has_changes = any(one.outcome.candidate.changes for one in shown)
-    has_costs = any(one.cost is not None for one in shown)
-    has_work = any(work_text(one.outcome) for one in shown)
-    rows = [
-        [
-            *("target", *found.varied),
-            *(["with"] if has_changes else []),
-            *("reserved", "left", "step (estimated)", *(["spent on"] if has_work else []), f"{found.item}/s"),
-            *([f"cost of a million ({found.item})"] if has_costs else []),
-        ]
-    ]
-    for one in shown:
-        outcome = one.outcome
-        rows.append(
-            [
-                one.target,
-                *(str(one.knobs.get(name, "")) for name in found.varied),
-                *([", ".join(map(change_text, outcome.candidate.changes))] if has_changes else []),
-                size_text(outcome.reserved_bytes),
-                size_text(outcome.left_bytes) if outcome.left_bytes is not None else "",
-                seconds_text(outcome.step_seconds),
-                *([work_text(outcome)] if has_work else []),
-                two_digits(one.rate) if one.rate else "",
-                *([_cost_text(one.cost)] if has_costs else []),
-            ]
-        )
-    return rows
+    outcomes = [one.outcome for one in shown]
+    return rows_of(
+        ["target", *(one.target for one in shown)],
+        *([name, *(str(one.knobs.get(name, "")) for one in shown)] for name in found.varied),
+        *filled("with", (", ".join(map(change_text, each.candidate.changes)) for each in outcomes)),
+        ["reserved", *(size_text(each.reserved_bytes) for each in outcomes)],
+        ["left", *map(left_text, outcomes)],
+        ["step (estimated)", *(seconds_text(each.step_seconds) for each in outcomes)],
+        *filled("spent on", map(work_text, outcomes)),
+        [f"{found.item}/s", *(two_digits(one.rate) if one.rate else "" for one in shown)],
+        *filled(f"cost of a million ({found.item})", (_cost_text(one.cost) for one in shown)),
+    )
 
 
 def _cost_text(cost: float | None) -> str:
@@ -195,7 +188,7 @@ def sentences(found: Plan) -> Iterator[str]:
     count = counted(len(found.candidates), "candidate")
     yield f"{count} compiled, {fitting:,} fit, {len(found.front):,} are the fastest with their memory or less"
     if any(one.rate for one in found.candidates):
-        yield "Times are estimated from operations and bytes. Eight steps on an H100 took 0.93 to 1.14 times as long."
+        yield ESTIMATED_TIMES
 
 
 def _none_fits(found: Plan) -> Iterator[str]:

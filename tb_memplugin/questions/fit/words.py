@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import shorten
 
 from markupsafe import Markup
@@ -18,6 +18,9 @@ MAX_PARTS = 3
 NOTABLE = 1.1  # a ratio of estimated times; smaller ones are within their error
 NOTABLE_WORK = 0.01  # of a step's time
 MAX_ERROR = 200  # characters of an error beside other answers
+ESTIMATED_TIMES = (
+    "Times are estimated from operations and bytes. Eight steps on an H100 took 0.93 to 1.14 times as long."
+)
 OF_KERNELS = (  # libtpu's words about a kernel's own memory: its need, the limit, and the memory's name
     re.compile(r"Scoped allocation with size ([\d.]+[KMG]?) and limit ([\d.]+[KMG]?) exceeded scoped (\w+)"),
     re.compile(r"Allocation \(size=(\d+)\) would exceed memory \(size=(\d+)\).*?space=(\w+)"),
@@ -69,31 +72,39 @@ def _fastest(found: Sequence[LargestValue], names: Sequence[str]) -> Iterator[st
 def _rows(found: Sequence[LargestValue], chosen: Sequence[str]) -> list[list[str]]:
     several = _have_several_targets(found)
     searched = next((one.searched for one in found if one.searched), "")
-    headings = [f"largest {searched}"] if searched else ["fits"]
-    compiled = searched and not any(one.last.is_traced for one in found)
-    timed = any(one.last.step_seconds for one in found)
-    has_kernels = any(one.last.vmem_bytes for one in found)
-    headings += ["reserved", "left", *(["without recomputation by the compiler"] if compiled else [])]
-    has_work = any(work_text(one.last) for one in found)
-    headings += [*(["step (estimated)"] if timed else []), *(["spent on"] if has_work else [])]
-    headings += [f"{searched}/s"] if timed and searched else []
-    headings += ["VMEM of a kernel"] if has_kernels else []
-    rows = [[*(["target"] if several else []), *chosen, *headings, "bound by"]]
-    for one in found:
-        shown = one.last
-        value = _answer_text(one)
-        before = [str(one.without_recomputation or "none")] if compiled else []
-        names = [*([one.target] if several else []), *(str(dict(one.knobs)[name]) for name in chosen)]
-        left = size_text(shown.left_bytes) if shown.left_bytes is not None else ""
-        size = size_text(shown.reserved_bytes)
-        time = [seconds_text(shown.step_seconds)] if timed else []
-        work = [work_text(shown)] if has_work else []
-        rate = [rate_text(shown, searched)] if timed and searched else []
-        vmem = [size_text(shown.vmem_bytes) if shown.vmem_bytes else ""] if has_kernels else []
-        rows.append(
-            [*names, value, size, left, *before, *time, *work, *rate, *vmem, "" if shown.error else parts_text(shown)]
-        )
-    return rows
+    outcomes = [one.last for one in found]
+    compiled = searched and not any(each.is_traced for each in outcomes)
+    timed = any(each.step_seconds for each in outcomes)
+    before = ["without recomputation by the compiler", *(str(one.without_recomputation or "none") for one in found)]
+    return rows_of(
+        *([["target", *(one.target for one in found)]] if several else []),
+        *([name, *(str(dict(one.knobs)[name]) for one in found)] for name in chosen),
+        [f"largest {searched}" if searched else "fits", *map(_answer_text, found)],
+        ["reserved", *(size_text(each.reserved_bytes) for each in outcomes)],
+        ["left", *map(left_text, outcomes)],
+        *([before] if compiled else []),
+        *filled("step (estimated)", (seconds_text(each.step_seconds) for each in outcomes)),
+        *filled("spent on", map(work_text, outcomes)),
+        *([[f"{searched}/s", *(rate_text(each, searched) for each in outcomes)]] if timed and searched else []),
+        *filled("VMEM of a kernel", (size_text(each.vmem_bytes) if each.vmem_bytes else "" for each in outcomes)),
+        ["bound by", *("" if each.error else parts_text(each) for each in outcomes)],
+    )
+
+
+def rows_of(*columns: Sequence[str]) -> list[list[str]]:
+    """Return the rows of a table of columns, each with its heading."""
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def filled(heading: str, cells: Iterable[str]) -> list[list[str]]:
+    """Return a column if any of its cells has text, else none."""
+    column = list(cells)
+    return [[heading, *column]] if any(column) else []
+
+
+def left_text(outcome: Outcome) -> str:
+    """Return what is left of the limit; empty where there is none."""
+    return size_text(outcome.left_bytes) if outcome.left_bytes is not None else ""
 
 
 def work_text(outcome: Outcome) -> str:
@@ -216,7 +227,7 @@ def _knobs_text(outcome: Outcome) -> str:
 def _caveats(found: Sequence[LargestValue]) -> Iterator[str]:
     yield from dict.fromkeys(caveat for one in found for caveat in one.last.caveats)
     if any(one.last.step_seconds for one in found):
-        yield "Times are estimated from operations and bytes. Eight steps on an H100 took 0.93 to 1.14 times as long."
+        yield ESTIMATED_TIMES
     versions = next((one.last.versions for one in found if one.last.versions), {})
     if versions:
         how = "Traced" if any(one.last.is_traced for one in found) else "Compiled"

@@ -20,7 +20,6 @@ from tb_memplugin.questions.asking.source import CaptureNameJson, FleetReading, 
 from tb_memplugin.questions.fleet.capture import (
     FleetCaptureJson,
     LeftOutCaptureJson,
-    answer_json,
     capture_json,
     left_out_json,
 )
@@ -53,31 +52,23 @@ def fleet_answer(
     fleets: Sequence[Fleet], left_out: Sequence[KnownCapture], rules: JoiningRules, asked: Asked
 ) -> FleetAnswerJson:
     """Return captures, with the devices of the largest peaks first, and what to ask about the worst device."""
-    captures = [_largest_first(capture_json(fleet)) for fleet in fleets]
+    answers = list(map(FleetAnswer, fleets))
+    captures = list(map(capture_json, answers))
     return asked.answer(
         FleetAnswerJson,
         rules,
         series_rule=rules["series_rule"] if any(capture["series"] for capture in captures) else "",
         captures=captures,
         left_out=list(map(left_out_json, left_out)),
-        next=_questions(fleets[:1], asked),
+        next=_questions(answers[0], asked) if answers else (),
     )
 
 
-def _largest_first(capture: FleetCaptureJson) -> FleetCaptureJson:
-    for memory in capture["memories"]:
-        memory["devices"].sort(key=lambda device: -device["peak_bytes"])
-    return capture
-
-
-def _questions(fleets: Sequence[Fleet], asked: Asked) -> list[Question]:
-    found = []
-    for fleet in fleets:
-        answer = FleetAnswer(fleet)
-        found += [_explain(memory.peaks.worst, "what is live on the worst device") for memory in answer.memories[:1]]
-        leaking = [device for device in fleet.devices if device.summary.growth]
-        found += [_explain(device, "the leak, and its steps") for device in leaking[:1]]
-    if len(fleets) and fleets[0].devices:
+def _questions(answer: FleetAnswer, asked: Asked) -> list[Question]:
+    found = [_explain(memory.peaks.worst, "what is live on the worst device") for memory in answer.memories[:1]]
+    leaking = [device for device in answer.fleet.devices if device.summary.growth]
+    found += [_explain(device, "the leak, and its steps") for device in leaking[:1]]
+    if answer.fleet.devices:
         found.append(asked.question("fleet", "the peaks of all captures over time", trend=True))
     return found
 
@@ -132,7 +123,7 @@ def fleet(fleets: Fleets, capture: str) -> bytes:
         FleetMetaJson,
         reading,
         running=reading.is_running,
-        capture=answer_json(answer, devices=False) if reading.fleet else None,
+        capture=capture_json(answer, devices=False) if reading.fleet else None,
         heading=heading_text(answer),
         joined=joined_text(found, reading.rule),
         texts={

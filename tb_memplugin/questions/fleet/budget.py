@@ -84,8 +84,8 @@ def fleet_budget(
     fleets: Sequence[Fleet],
     limit: int | None,
     max_spread: float | None,
-    left_out: Sequence[KnownCapture] = (),
-    expect: int | None = None,
+    left_out: Sequence[KnownCapture],
+    expect: int | None,
     fail_on: Sequence[str] = (),
 ) -> FleetBudgetJson:
     """Check captures; each limit may be None. `max_spread` is relative to the median.

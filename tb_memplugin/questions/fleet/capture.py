@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypedDict
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer, OtherProgram
@@ -227,13 +228,11 @@ class LeftOutCaptureJson(CaptureHostsJson, KnownFilesJson):
     """The faults in words; empty where none is known."""
 
 
-def capture_json(fleet: Fleet, devices: bool = True) -> FleetCaptureJson:
-    """Return the answer about one capture. Without `devices`, only the outliers and the worst ones are listed."""
-    return answer_json(FleetAnswer(fleet), devices)
+def capture_json(answer: FleetAnswer, devices: bool = True) -> FleetCaptureJson:
+    """Return the answer about one capture, of each memory the largest peaks first.
 
-
-def answer_json(answer: FleetAnswer, devices: bool = True) -> FleetCaptureJson:
-    """Return the answer about one capture from findings that the caller also uses, and that are computed once."""
+    Without `devices`, only the outliers and the worst ones are listed.
+    """
     fleet = answer.fleet
     return record(
         FleetCaptureJson,
@@ -267,6 +266,11 @@ def answer_json(answer: FleetAnswer, devices: bool = True) -> FleetCaptureJson:
         other_programs=[_other_program(other) for other in answer.other_programs],
         problems=problems_json(answer),
     )
+
+
+def without_devices(fleets: Sequence[Fleet]) -> list[FleetCaptureJson]:
+    """Return the answers about captures without lists of their devices, for the metadata of an export."""
+    return [capture_json(FleetAnswer(fleet), devices=False) for fleet in fleets]
 
 
 def left_out_json(capture: KnownCapture) -> LeftOutCaptureJson:
@@ -309,6 +313,7 @@ def _other_program(other: OtherProgram) -> OtherProgramJson:
 
 def _memory(memory: MemoryAnswer, hosts: int, devices: bool) -> FleetMemoryJson:
     peaks = memory.peaks
+    largest_first = sorted(peaks.devices if devices else (), key=lambda device: -device.summary.peak_bytes)
     return record(
         FleetMemoryJson,
         peaks,
@@ -318,7 +323,7 @@ def _memory(memory: MemoryAnswer, hosts: int, devices: bool) -> FleetMemoryJson:
             {"device": name, "median_bytes": median, "text": text}
             for (name, median), text in zip(peaks.apart.items(), apart_texts(peaks), strict=True)
         ],
-        devices=[device_json(memory, device) for device in peaks.devices if devices],
+        devices=[device_json(memory, device) for device in largest_first],
     )
 
 

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
-from tb_memplugin.model.fleet import Device, Fleet, KnownCapture, TrendSeries
+from tb_memplugin.model.fleet import Fleet, KnownCapture, TrendSeries
 from tb_memplugin.model.kinds import TrendBy
 from tb_memplugin.questions.asking.text_table import align, bar_text
+from tb_memplugin.questions.fleet.trend import series_json
 from tb_memplugin.questions.fleet.words import (
     apart_texts,
     cause_text,
@@ -22,7 +23,6 @@ from tb_memplugin.questions.fleet.words import (
     other_program_text,
     outlier_text,
     program_problem_text,
-    rise_text,
     series_text,
     worst_parts,
 )
@@ -68,18 +68,16 @@ def _of_memory(memory: MemoryAnswer, fleet: Fleet, named: bool) -> Iterator[str]
     yield from _several("apart", apart_texts(peaks))
     others = [device for device in peaks.outliers if device is not peaks.worst]
     if others:
-        yield from _outliers(others, memory, hosts)
-
-
-def _outliers(outliers: Sequence[Device], memory: MemoryAnswer, hosts: int) -> Iterator[str]:
-    table = [["outlier", "peak", "from median", "because"]]
-    for device in outliers[:MAX_LINES]:
-        distance = signed_bytes(memory.peaks.distance(device))
-        peak, cause = bytes_text(device.summary.peak_bytes), outlier_text(memory, device, hosts)
-        table.append([device.name, peak, distance, cause])
-    yield from align(table, 0)
-    if len(outliers) > MAX_LINES:
-        yield f"and {len(outliers) - MAX_LINES:,} more"
+        rows = [
+            [
+                *(device.name, bytes_text(device.summary.peak_bytes)),
+                *(signed_bytes(peaks.distance(device)), outlier_text(memory, device, hosts)),
+            ]
+            for device in others[:MAX_LINES]
+        ]
+        yield from align([["outlier", "peak", "from median", "because"], *rows], 0)
+    if len(others) > MAX_LINES:
+        yield f"and {len(others) - MAX_LINES:,} more"
 
 
 def _several(label: str, texts: Sequence[str]) -> Iterator[str]:
@@ -99,18 +97,18 @@ def trend_lines(series: Sequence[TrendSeries], by: TrendBy = TrendBy.DAY) -> Ite
 
 
 def _of_series(series: TrendSeries, by: TrendBy) -> Iterator[str]:
-    rises = {rise.after: rise for rise in series.rises}
     second = "reserved" if series.is_program else "worst device"
     count = counted(len(series.points), by.value)
     yield f"{series.name}, {'program' if series.is_program else 'median device'}, {count}"
-    table = [[by.value, "peak", second, "change", "because"]]
-    for at, point in enumerate(series.points):
-        growth = point.peak_bytes - series.points[at - 1].peak_bytes if at else 0
-        change = signed_bytes(growth) if at in rises else ""
-        because = rise_text(rises[at]) if at in rises else ""
-        name = point.day if by is TrendBy.DAY else point.capture
-        table.append([name, bytes_text(point.peak_bytes), bytes_text(point.largest_bytes), change, because])
-    yield from align(table, 0)
+    rows = [
+        [
+            *(one["day"] if by is TrendBy.DAY else one["capture"], bytes_text(one["peak_bytes"])),
+            *(bytes_text(one["largest_bytes"]), signed_bytes(one["rise_bytes"]) if one["because"] else ""),
+            one["because"] or "",
+        ]
+        for one in series_json(series)["points"]
+    ]
+    yield from align([[by.value, "peak", second, "change", "because"], *rows], 0)
 
 
 WAIT_SECONDS = 0.5  # before the first bar; cached summaries have been read by then

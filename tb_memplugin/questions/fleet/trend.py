@@ -110,12 +110,9 @@ def series_json(series: TrendSeries) -> TrendSeriesJson:
 
 
 def _short(series: TrendSeriesJson, top: int | None) -> dict[str, Any]:
-    points = _largest_changes(series["points"], top)
-    return {**series, "points": points, "omitted": {"points": len(series["points"]) - len(points)}}
-
-
-def _largest_changes(points: Sequence[TrendPointJson], top: int | None) -> list[TrendPointJson]:
-    """Return all points in order; of more than `top`, those with the largest changes, and the last one."""
+    """Return a series with its points in order; of more than `top`, those with the largest changes, and the last."""
+    points = series["points"]
     last = len(points) - 1
     order = sorted(range(len(points)), key=lambda at: (at != last, -abs(points[at]["rise_bytes"])))
-    return [points[at] for at in sorted(order[:top])]
+    kept = [points[at] for at in sorted(order[:top])]
+    return {**series, "points": kept, "omitted": {"points": len(points) - len(kept)}}

@@ -71,18 +71,16 @@ def failed_program(
 
 
 def programs_of(error: Recording, others: Sequence[Recording]) -> list[Recording]:
-    """Return the likely programs of an error that names one without its buffers; an empty list for other recordings."""
-    name = named_program(error)
-    named = [other for other in others if other.program is not None and other.program.module == name]
-    return likely_programs(error, named) if name else []
-
-
-def likely_programs(error: Recording, named: Sequence[Recording]) -> list[Recording]:
     """Return the programs with the name in an error that need as much as it states, else all; the likeliest first.
 
-    Each is the recording of the memory that was too small, or if there are none, of the program's main memory.
+    Each is the recording of the memory that was too small, or if there are none, of the program's main memory. The list
+    is empty for an error with its buffers, and for other recordings.
     """
-    asked = error.out_of_memory.asked if error.out_of_memory is not None else None
+    name = named_program(error)
+    if error.out_of_memory is None or not name:
+        return []
+    asked = error.out_of_memory.asked
+    named = [other for other in others if other.program is not None and other.program.module == name]
     found = [p for p in named if p.memory == error.memory] or [p for p in named if p.is_main_memory]
     found, _ = each(found, lambda program: (reserved_bytes(program), program)[1])
     needs = {program.id: abs(reserved_bytes(program) - (asked or 0)) for program in found}

@@ -129,17 +129,11 @@ def hints(recording: Recording, failure: OutOfMemory) -> list[str]:
     if why is Cause.TOO_LARGE and memory_name(recording) not in ON_CHIP:
         split = f"Split it: an allocation of {bytes_text(failure.asked)} never fits. Shard it, or use smaller batches."
         return [split, *texts]
-    return [*_dump_hint(recording, failure), *(texts or [_general_hint(recording, failure)])]
-
-
-def _dump_hint(recording: Recording, failure: OutOfMemory) -> list[str]:
-    """Return a hint where to find the buffers, for a compiler's message that lists none."""
-    if not lacks_buffers(recording):
-        return []
-    return [
+    dump = (
         f"The text lists no buffers. XLA writes them into a dump, also where it refuses the program: set "
         f"{DUMP_FLAGS}, or call capture.compile(lowered); then open {failure.program} in FOLDER."
-    ]
+    )
+    return [*([dump] if lacks_buffers(recording) else []), *(texts or [_general_hint(recording, failure)])]
 
 
 def lacks_buffers(recording: Recording) -> bool:

@@ -89,8 +89,7 @@ def _outside_framework(recording: Recording) -> Iterator[tuple[int, str]]:
     metal = int(rows.charge[rows.name.isin({"other Metal allocations"})].sum())
     size = metal or peak(recording).bytes - int(explained_bytes(recording)[0])
     if size > OUTSIDE_SHARE * total:
-        other = ("MLX or Core ML", "Activity Monitor") if metal else ("NCCL or a driver's context", "nvidia-smi")
-        holder, tool = other
+        holder, tool = ("MLX or Core ML", "Activity Monitor") if metal else ("NCCL or a driver's context", "nvidia-smi")
         yield (
             size,
             f"{bytes_text(size)} in use is not PyTorch's: other processes hold it, or this one outside of PyTorch, "

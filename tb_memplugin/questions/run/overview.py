@@ -292,15 +292,15 @@ def _place(place: CoResidency, recordings: Sequence[Recording]) -> CoResidencyJs
 
 def _how(place: CoResidency, fullest: Recording | None) -> str:
     """Return how the sum is computed, and how far it can be trusted."""
+    measured = ""
+    if fullest is not None:
+        running = running_at_peak(fullest)
+        ran = f", while {' and '.join(running)} ran" if running else ""
+        measured = f" The fullest device, {fullest.memory}, had {bytes_text(peak(fullest).bytes)} in use{ran}."
     which = "ran in this profile" if place.executed else "are in this run; whether all of them ran is not recorded"
     return (
         f"At most {bytes_text(place.bytes)}, from the {len(place.programs):,} programs that {which}. They run one "
         "after the other, so only the largest temporaries count. Persistent memory is added up; arguments of the same "
         "path and shape count once. The sum is smaller where one program's output is another's argument."
-    ) + (_measured(fullest) if fullest is not None else "")
-
-
-def _measured(device: Recording) -> str:
-    running = running_at_peak(device)
-    ran = f", while {' and '.join(running)} ran" if running else ""
-    return f" The fullest device, {device.memory}, had {bytes_text(peak(device).bytes)} in use{ran}."
+        f"{measured}"
+    )
