@@ -14,7 +14,7 @@ export function groupBy<Item>(items: readonly Item[], keyOf: (item: Item) => str
 }
 
 /** Return the first index in sorted[from, to) whose value is at least `value`, or `to` if there is none. */
-export function lowerBound(sorted: Float64Array, value: number, from: number, to: number): number {
+export function lowerBound(sorted: ArrayLike<number>, value: number, from: number, to: number): number {
   let low = from;
   let high = to;
   while (low < high) {

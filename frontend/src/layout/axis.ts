@@ -1,9 +1,9 @@
+import { UNITS } from "../base/units";
+
 export interface Tick {
   value: number;
   label: string;
 }
-
-const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
 
 /**
  * Return at most `most` ticks of a byte axis at multiples of a power of two: steps of 256 MiB read better
@@ -113,6 +113,25 @@ export function formatTime(ns: number): string {
 /** Return the x of a label's center: at its tick, but within the chart, whose margin is narrower than half a label. */
 export function labelCenter(tick: number, labelWidth: number, chartWidth: number): number {
   return Math.min(Math.max(tick, labelWidth / 2 + 1), chartWidth - labelWidth / 2 - 1);
+}
+
+/**
+ * Return the mark that is nearest to a point of a plot, in pixels; null if none is near. Coordinates of marks are shares
+ * of the plot, from the left and from the bottom; those above the plot are at its top.
+ */
+export function nearestMark<Mark extends { x: number; y: number }>(
+  marks: readonly Mark[],
+  at: { x: number; y: number },
+  size: { width: number; height: number },
+  reach: number,
+): Mark | null {
+  let best: Mark | null = null;
+  let least = reach;
+  for (const mark of marks) {
+    const away = Math.hypot(mark.x * size.width - at.x, (1 - Math.min(mark.y, 1)) * size.height - at.y);
+    if (away < least) [best, least] = [mark, away];
+  }
+  return best;
 }
 
 function multiples(span: Span, step: number): number[] {

@@ -103,7 +103,7 @@ export function boxLines({ nodes, total }: CallGraph, node: number): string[] {
   const { function: name, file, line, flat, cum } = nodes;
   const place = line[node] > 0 ? `${file[node]}:${line[node]}` : file[node];
   const names = [name[node], place].filter((text) => text !== "").map(shortenStart);
-  const own = flat[node] === 0 ? "0 of" : `${formatBytes(flat[node])} (${formatPercent(flat[node], total)})`;
+  const own = flat[node] === 0 ? "0 of" : formatWithShare(flat[node], total);
   const figures =
     flat[node] === cum[node]
       ? [own]

@@ -1,4 +1,4 @@
-import { radixSortBy } from "../../base/sort";
+import { lowerBound, radixSortBy } from "../../base/sort";
 import type { Rows } from "../../payload/recording/rows";
 import type { TimelineBox } from "../axis";
 import type { Placement } from "./stacking";
@@ -130,15 +130,7 @@ export class AgeStack {
 
   /** Return the number of rows allocated at or before a position. These are the first ranks. */
   allocatedBy(position: number): number {
-    const { length, start } = this.rows;
-    let low = 0;
-    let high = length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (start[middle] <= position) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return lowerBound(this.rows.start, position + 1, 0, this.rows.length);
   }
 
   /**
