@@ -140,12 +140,8 @@ export function selectRects(rects: Rects, keep: (i: number) => boolean): Rects {
   for (let i = 0; i < rects.length; i++) {
     if (!keep(i)) continue;
     const to = kept.length++;
-    kept.x0[to] = rects.x0[i];
-    kept.x1[to] = rects.x1[i];
-    kept.y0[to] = rects.y0[i];
-    kept.y1[to] = rects.y1[i];
-    kept.color[to] = rects.color[i];
-    kept.row[to] = rects.row[i];
+    for (const column of ["x0", "x1", "y0", "y1", "color", "row"] as const)
+      kept[column][to] = rects[column][i];
   }
   return kept;
 }

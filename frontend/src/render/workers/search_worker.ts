@@ -1,15 +1,9 @@
 import { compileSearch } from "../../base/search";
 import { TextDictionary } from "../../payload/tables/text_column";
 import { matchingEntries } from "../../payload/tables/text_search";
-import type { SearchReply, SearchRequest } from "./protocol";
+import { type SearchReply, type SearchRequest, workerScope } from "./protocol";
 
-/** The worker's own global scope. The DOM types describe only the page's side. */
-interface WorkerScope {
-  onmessage: ((event: MessageEvent<SearchRequest>) => void) | null;
-  postMessage(reply: SearchReply, transfer: Transferable[]): void;
-}
-
-const scope = self as unknown as WorkerScope;
+const scope = workerScope<SearchRequest, SearchReply>();
 
 scope.onmessage = ({ data: { typed, texts } }) => {
   const search = compileSearch(typed);

@@ -1,6 +1,4 @@
 import workerUrl from "./paint_worker?worker&url";
-import type { RowsByAge } from "../../layout/stacking/age_stack";
-import type { Blocks } from "../../layout/timeline/blocks";
 import type { FrameBuffer } from "../frame/raster";
 import type { PaintOrder, VectorParts } from "../painter/picture";
 import { type CanvasName, type PaintReply, type PaintRequest, requestTransfers } from "./protocol";
@@ -63,20 +61,6 @@ export class TimelineRenderer {
     if (drawn !== null) listener(drawn);
   }
 
-  /** Set the blocks. The memory of `blocks` and `bands` is transferred. */
-  setBlocks(blocks: Blocks, bands: Float64Array): void {
-    this.send({ kind: "blocks", blocks, bands });
-  }
-
-  /** Set rows for the age layout; the page keeps the memory. */
-  setRowsByAge(ages: RowsByAge, clock: Float64Array | null, bands: Float64Array): void {
-    this.send({ kind: "ages", ages, clock, bands });
-  }
-
-  setHighlighted(highlighted: Uint8Array | null): void {
-    this.send({ kind: "highlighted", highlighted });
-  }
-
   paint(place: CanvasName, order: PaintOrder): void {
     const queue = this.queues[place];
     window.clearTimeout(queue.settling);
@@ -110,7 +94,8 @@ export class TimelineRenderer {
     this.worker.terminate();
   }
 
-  private send(request: PaintRequest): void {
+  /** The memory of blocks and their bands is transferred; that of rows by age stays with the page. */
+  send(request: PaintRequest): void {
     this.worker.postMessage(request, requestTransfers(request));
   }
 
