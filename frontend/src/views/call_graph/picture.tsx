@@ -1,6 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import {
   isPinch,
+  type Move,
   onMoveKeys,
   onPress,
   onWheel,
@@ -181,23 +182,23 @@ function bindMoves(
   frame: HTMLElement,
   moves: { current: { zoomBy: (factor: number, event: MouseEvent | null) => void } },
 ): () => void {
-  const unwheel = onWheel(frame, (event) => {
+  const stop = new AbortController();
+  const turn = (event: WheelEvent): boolean => {
     const sideways = sidewaysBy(event);
     if (sideways === 0 && !isPinch(event)) return false;
     if (sideways === 0) moves.current.zoomBy(1 / zoomFactor(event), event);
     const before = frame.scrollLeft;
     frame.scrollLeft += sideways;
     return sideways === 0 || frame.scrollLeft !== before;
-  });
-  const unkey = onMoveKeys(frame, (key) => {
+  };
+  const step = (key: Move): void => {
     const factor = zoomOf(key);
     if (factor === null) frame.scrollLeft += panOf(key) * frame.clientWidth;
     else moves.current.zoomBy(1 / factor, key.pointer);
-  });
-  return () => {
-    unwheel();
-    unkey();
   };
+  onWheel(frame, turn, stop.signal);
+  onMoveKeys(frame, step, stop.signal);
+  return () => stop.abort();
 }
 
 function scrollIntoView(frame: HTMLElement, box: FunctionBox | undefined, scale: number): void {
