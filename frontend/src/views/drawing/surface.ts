@@ -123,6 +123,7 @@ export interface PageColors {
   accent: string;
   warn: string;
   bad: string;
+  good: string;
   surface: string;
 }
 
@@ -137,7 +138,17 @@ export function pageColors(page = document.documentElement): PageColors {
     accent: read("--accent"),
     warn: read("--warn"),
     bad: read("--bad"),
+    good: read("--good"),
     surface: read("--surface"),
+  };
+}
+
+/** Return a function that reads a color of the page, or of an element with another theme, as 0xRRGGBB. */
+export function colorReader(page: Element): (name: string, otherwise: number) => number {
+  const style = getComputedStyle(page);
+  return (name, otherwise) => {
+    const value = style.getPropertyValue(name).trim();
+    return /^#[0-9a-f]{6}$/i.test(value) ? Number.parseInt(value.slice(1), 16) : otherwise;
   };
 }
 

@@ -32,13 +32,17 @@ interface Point {
 /** Distance in pixels within which a click on the axis means the peak. */
 const PEAK_SNAP = 5;
 
-interface Props {
+/** What the plot and the minimap are given. */
+export interface PictureProps {
   scene: Scene;
   view: View;
   onView: (view: View) => void;
   renderer: TimelineRenderer | null;
   highlighted: Uint8Array | null;
   colors: TimelineColors;
+}
+
+interface Props extends PictureProps {
   /** What is under the pointer changed; null when it is not over the blocks. */
   onPointer: (at: Pointed | null) => void;
 }

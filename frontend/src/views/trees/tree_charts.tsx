@@ -19,7 +19,7 @@ import { defaultClassification, LazyTreesContext, treeKey, type TreeKind } from 
 import { store, useViewState } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";
 import { Sandwich } from "./sandwich";
-import { type Actions, actionsOf, type Scene, useTreeScene } from "./scene";
+import { actionsOf, type Scene, type TreeChartProps, useTreeScene } from "./scene";
 import { TreeCanvas } from "./tree_canvas";
 import { TreeTable } from "./tree_table";
 import { Crumbs, TreeToolbar } from "./tree_toolbar";
@@ -39,16 +39,11 @@ export const TREE_CHARTS = [
   { value: "tree", label: "Tree table", about: "Hierarchy with numbers" },
 ] as const;
 
-interface FlameGraphProps {
-  scene: Scene;
-  actions: Actions;
+interface FlameGraphProps extends TreeChartProps {
   bottomUp: boolean;
   /** Show the common root frames, instead of folding them into one line. */
   unfolded: boolean;
   onUnfold: () => void;
-  roles: boolean;
-  /** Name of saved pictures, without suffix. */
-  fileName: string;
 }
 
 /** Flame graph: the width of a node is its weight, children are below their parents. */
@@ -88,16 +83,8 @@ const HEIGHT = 460;
 /** Height of the controls above and below it in the full window. */
 const CONTROLS = 130;
 
-interface TreeMapProps {
-  scene: Scene;
-  actions: Actions;
-  roles: boolean;
-  /** Name of saved pictures, without suffix. */
-  fileName: string;
-}
-
 /** Treemap: the area of a node is its weight, children are inside their parents. */
-function TreeMap({ scene, actions, roles, fileName }: TreeMapProps) {
+function TreeMap({ scene, actions, roles, fileName }: TreeChartProps) {
   const { tree, weights, top } = scene;
   const height = useFullWindow() ? Math.max(window.innerHeight - CONTROLS, HEIGHT) : HEIGHT;
   const layout = useCallback(
@@ -130,13 +117,15 @@ interface Props {
 /** Trees of the live buffers: by model path, source, function, role, shape or type. */
 export function TreeCharts(props: Props) {
   const { rows, program, compiled } = props;
+  const terms = useTerms();
   const { tree, kind, error } = useTree(rows, compiled, true);
   if (tree !== null && rows !== null && program !== null)
     return <Charts {...props} tree={tree} kind={kind} rows={rows} program={program} />;
   return (
     <div class="tree-charts">
       <TreeToolbar by={kind.by} scene={null} lasting={program === null || program.length > 1} />
-      {error === null ? <Waiting /> : <ErrorMessage error={error} />}
+      {error !== null && <ErrorMessage error={error} />}
+      {error === null && <div class="tree-placeholder muted">Reading every {terms.item}…</div>}
     </div>
   );
 }
@@ -172,11 +161,6 @@ function useKind(rows: Rows | null, compiled: boolean): TreeKind {
   const merge = useViewState((state) => state.merge_layers) && by === "model";
   const invert = useViewState((state) => state.invert_tree) && !sandwich;
   return useMemo(() => ({ by, merge, invert }), [by, merge, invert]);
-}
-
-function Waiting() {
-  const terms = useTerms();
-  return <div class="tree-placeholder muted">Reading every {terms.item}…</div>;
 }
 
 interface ChartsProps extends Props {
