@@ -87,15 +87,11 @@ async function programOf(api: Api, candidate: FitCandidate): Promise<Summary> {
   return found;
 }
 
-interface Props {
-  step: FitStep;
-  candidate: FitCandidate;
-  actions: CandidateActions;
-}
-
 /** Everything that the record of a candidate has, with the traceback of the user's code in full. */
-export function CandidateDetails({ step, candidate, actions }: Props) {
+export function CandidateDetails(props: SectionProps & { candidate: FitCandidate }) {
+  const { step, candidate, actions } = props;
   const { roles, peak_bytes: peak, parts, error, traceback, versions } = candidate;
+  const left = leftOf(candidate);
   return (
     <Drawer
       title={titleOf(step, candidate)}
@@ -126,7 +122,7 @@ export function CandidateDetails({ step, candidate, actions }: Props) {
         <Bytes name="Reserved" bytes={candidate.reserved_bytes} />
         <Bytes name="Peak" bytes={peak} />
         <Bytes name="Limit" bytes={candidate.limit_bytes} />
-        <Fact name="Left">{textOr(leftOf(candidate), formatLeft)}</Fact>
+        <Fact name="Left">{left === null ? "" : formatLeft(left)}</Fact>
         <Fact name="Recomputed">{candidate.reserved_bytes === null ? "" : recomputedText(candidate)}</Fact>
         {candidate.step_seconds > 0 && (
           <>
@@ -205,10 +201,6 @@ function titleOf({ searched }: FitStep, { target, value, knobs, change }: FitCan
   return [target, ...named.map(([name, each]) => `${name}=${String(each)}`), change]
     .filter((text) => text !== "")
     .join(", ");
-}
-
-function textOr<T>(value: T | null, format: (value: T) => string): string {
-  return value === null ? "" : format(value);
 }
 
 function Bytes({ name, bytes }: { name: string; bytes: number | null }) {

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { asError } from "../../base/errors";
 import { hasCurve, numberOf } from "../../layout/fit";
+import { hasRates } from "../../layout/fit_front";
 import type { Api } from "../../payload/api";
 import type { Fit, FitCandidate, FitStep, Runs } from "../../payload/generated/answers";
 import { choiceKey, stepKey, stepName, versionTexts } from "../../payload/responses/fit";
@@ -12,7 +13,7 @@ import { ErrorMessage, Message } from "../widgets/message";
 import { BarsSection } from "./bars";
 import { type CandidateActions, CandidateDetails, compareCandidates, openCandidate } from "./candidate";
 import { CurveSection } from "./curve";
-import { FrontSection, hasFront } from "./front";
+import { FrontSection } from "./front";
 import { CandidatesTable, LargestTable } from "./tables";
 
 interface Props extends PageProps {
@@ -94,7 +95,7 @@ function StepPage({ api, fit, step, runs }: StepProps) {
       </Headline>
       {error !== null && <ErrorMessage error={error} />}
       {hasCurve(step) ? <CurveSection {...shared} choice={choice} /> : <BarsSection {...shared} />}
-      {hasFront(step) && <FrontSection {...shared} />}
+      {hasRates(step) && <FrontSection {...shared} />}
       {step.searched !== "" && <LargestTable {...shared} />}
       <CandidatesTable {...shared} />
     </PageFrame>

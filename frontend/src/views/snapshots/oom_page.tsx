@@ -17,12 +17,7 @@ import { TreesScope } from "../page/row_filter";
 import { openRecording } from "../state/tabs";
 import { ErrorMessage } from "../widgets/message";
 
-/** The program that an error without buffers names: links where the logdir has it, else how to get it. */
-function ProgramOfError({ found }: { found: FailureInLogdir }) {
-  if (found.programs.length > 0) return <Programs found={found} />;
-  return found.recipe === null ? null : <Recipe recipe={found.recipe} />;
-}
-
+/** Links to the program that an error without buffers names. */
 function Programs({ found }: { found: FailureInLogdir }) {
   return (
     <ul class="oom-hints" aria-label="Dumps of the program" data-testid="failed-program">
@@ -119,12 +114,17 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
     times: null,
     moment: true,
   });
+  // Recipe shows how to dump a program, with a button.
+  const hints = (view.out_of_memory?.sentences ?? [])
+    .slice(2)
+    .filter((sentence) => !sentence.includes("--xla_dump_to="));
   const { value: found } = useFetched(view.recording.id, (id, signal) => api.failedProgram({ id }, signal));
   return (
     <PageFrame drawer={drawer}>
       <Headline headline={view.verdict.alarm} caveats={view.caveats} problems={problems}>
-        <OomHints sentences={view.out_of_memory?.sentences.slice(2).filter(isHint) ?? []} />
-        {found !== null && <ProgramOfError found={found} />}
+        <OomHints sentences={hints} />
+        {found !== null && found.programs.length > 0 && <Programs found={found} />}
+        {found?.programs.length === 0 && found.recipe !== null && <Recipe recipe={found.recipe} />}
         <Figures view={view} available={available} />
         <Holders holders={found?.ledger ?? []} />
         <LinesBefore lines={view.out_of_memory?.lines_before ?? []} />
@@ -177,11 +177,6 @@ function LinesBefore({ lines }: { lines: readonly string[] }) {
       <pre>{lines.join("\n")}</pre>
     </details>
   );
-}
-
-/** ProgramOfError shows how to dump a program, with a button. */
-function isHint(sentence: string): boolean {
-  return !sentence.includes("--xla_dump_to=");
 }
 
 /** Advice, largest effect first. */

@@ -67,17 +67,11 @@ function useUsage(api: Api, view: FirstView, zoom: Span): WindowedUsage {
 /** Height of a saved picture where the chart is low. */
 const MIN_PICTURE_HEIGHT = 220;
 
-interface Props {
-  api: Api;
-  view: FirstView;
-  axis: Axis;
+interface Props extends Pick<UsageSectionProps, "api" | "view" | "axis" | "available" | "snapshots"> {
   /** A timeline below has the x axis. */
   above: boolean;
   /** Available curves. */
   known: readonly CurveKey[];
-  available: AvailableRows;
-  /** Snapshots of the same memory, in order of time. */
-  snapshots?: readonly Summary[] | undefined;
   /** Set to a function that draws the chart for a file. */
   picture: { current: () => Picture | null };
 }
