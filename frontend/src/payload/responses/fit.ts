@@ -47,7 +47,8 @@ export function choiceNamer(step: FitStep): (choice: FitChoice) => string {
   const { choices } = step;
   const differ = (read: (choice: FitChoice) => unknown): boolean => new Set(choices.map(read)).size > 1;
   const named = knobNames(step).filter((name) => differ(({ knobs }) => knobs[name]));
-  const targets = differ(({ target }) => target) || (named.length === 0 && !differ(changesOf));
+  const targets =
+    differ(({ target }) => target) || (named.length === 0 && !differ(({ changes }) => changes.join("\n")));
   return (choice) => {
     const knobs = Object.entries(choice.knobs).filter(([name]) => named.includes(name));
     const parts = [
@@ -63,10 +64,6 @@ export function choiceNamer(step: FitStep): (choice: FitChoice) => string {
 export function largestText(value: FitCandidate["value"] | undefined, first: FitCandidate): string {
   if (value !== undefined) return String(value);
   return first.changes.length > 0 && first.value !== null ? `below ${String(first.value)}` : "none fits";
-}
-
-function changesOf({ changes }: FitChoice): string {
-  return changes.join("\n");
 }
 
 /** Return the names of all knobs other than the searched one. */
