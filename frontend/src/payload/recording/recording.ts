@@ -128,15 +128,20 @@ function lastAtOrBefore(values: Float64Array, value: number): number {
   return low - 1;
 }
 
-/** Response of api/memory_viewer and api/memory_profile. */
-export interface FirstView {
+interface FirstViewMeta {
   recording: Summary;
-  length: number;
+  axis: { length: number };
   verdict: RecordingVerdict;
   figures: Figure[];
   caveats: Caveat[];
   /** The out-of-memory failure; null unless the recording is an error. */
   out_of_memory: OutOfMemory | null;
+  peak: { position: number };
+}
+
+/** Response of api/memory_viewer and api/memory_profile. */
+export interface FirstView extends Omit<FirstViewMeta, "axis" | "peak"> {
+  length: number;
   peak: number;
   usage: Usage;
   rows: Rows;
@@ -153,16 +158,6 @@ export interface RecordingData {
   program: Program;
   /** Null if the profile has no named spans. */
   spans: Spans | null;
-}
-
-interface FirstViewMeta {
-  recording: Summary;
-  axis: { length: number };
-  verdict: RecordingVerdict;
-  figures: Figure[];
-  caveats: Caveat[];
-  out_of_memory: OutOfMemory | null;
-  peak: { position: number };
 }
 
 export function readFirstView(tables: Tables): FirstView {

@@ -83,17 +83,11 @@ export function stepTimeText({ step_seconds: seconds, utilization }: FitCandidat
   return `${formatSeconds(seconds)}, ${formatShare(utilization, 1)} MFU`;
 }
 
-/** Format what binds an estimated time, the largest share first: "memory 56%, other devices 43%". */
-export function boundText({ bound_seconds: bound, step_seconds: total }: FitCandidate): string {
-  return sharesText(bound, total);
-}
-
-/** Format the shares of an estimated time that kinds of work take: "recomputation 29%, copies 4%". */
-export function workText({ work_seconds: work, step_seconds: total }: FitCandidate): string {
-  return sharesText(work, total);
-}
-
-function sharesText(parts: Record<string, number>, total: number): string {
+/**
+ * Format the shares of an estimated time, the largest first: of what binds it, "memory 56%, other devices 43%"; of kinds
+ * of work, "recomputation 29%, copies 4%".
+ */
+export function sharesText(parts: Record<string, number>, total: number): string {
   return Object.entries(parts)
     .sort(([, a], [, b]) => b - a)
     .map(([name, seconds]) => `${name} ${formatShare(seconds, total)}`)
