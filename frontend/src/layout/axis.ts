@@ -157,6 +157,14 @@ export interface TimelineBox {
   top: number;
 }
 
+/** A rectangle in pixels, x to the right and y down. */
+export interface PixelBox {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
 /** Move a span by `delta` within the limit. */
 export function pan(span: Span, limit: Span, delta: number): Span {
   const shift = Math.min(Math.max(delta, limit[0] - span[0]), limit[1] - span[1]);
@@ -300,10 +308,7 @@ function clockAxis(clock: Float64Array, measure: string): Axis {
     positionAt,
     mark: at,
     ticks: timeTicks,
-    fromSaved: (zoom) => {
-      const span: Span = zoom === null ? extent : [at(zoom[0]), at(zoom[1])];
-      return restoreSpan(span, extent);
-    },
+    fromSaved: (zoom) => restoreSpan(zoom && [at(zoom[0]), at(zoom[1])], extent),
     // Positions are not rounded here: in a long pause, a thousandth of a position can span many events.
     toSaved: (span) =>
       span[0] <= extent[0] && span[1] >= extent[1] ? null : [positionAt(span[0]), positionAt(span[1])],

@@ -1,14 +1,11 @@
 import dagre from "@dagrejs/dagre";
 import { formatBytes } from "../base/units";
 import type { CallGraph } from "../payload/generated/answers";
+import type { PixelBox } from "./axis";
 
 /** A function in the call graph. Its font grows with its flat bytes, as in pprof. */
-export interface FunctionBox {
+export interface FunctionBox extends PixelBox {
   node: number;
-  x: number;
-  y: number;
-  width: number;
-  height: number;
   lines: readonly string[];
   /** Font size in pixels. */
   font: number;

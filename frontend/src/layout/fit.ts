@@ -159,7 +159,6 @@ function valueTicks(values: readonly number[], span: readonly [number, number]):
 
 /** A line of the table of largest values: a choice, and the candidates with its largest values. */
 export interface LargestLine {
-  choice: number;
   /** The largest that fits; null if none does. */
   largest: FitCandidate | null;
   /** The largest is the last that was compiled: a larger one may fit. */
@@ -176,7 +175,6 @@ export function largestLines({ choices, candidates }: FitStep): LargestLine[] {
       candidate === null ? candidates.find((each) => each.choice === choice) : candidates[candidate];
     if (named === undefined) return [];
     return {
-      choice,
       largest: candidate === null ? null : candidates[candidate],
       isEnd,
       without: without === null ? null : candidates[without],

@@ -1,5 +1,5 @@
 import type { View } from "../../layout/axis";
-import { emptyRects, type Rects } from "../../layout/timeline/rects";
+import { emptyRects, RECT_COLUMNS, type Rects } from "../../layout/timeline/rects";
 import { colorIndex, type Palette, rgbOf, SHADES } from "../frame/palette";
 import type { FrameBuffer } from "../frame/raster";
 
@@ -140,8 +140,7 @@ export function selectRects(rects: Rects, keep: (i: number) => boolean): Rects {
   for (let i = 0; i < rects.length; i++) {
     if (!keep(i)) continue;
     const to = kept.length++;
-    for (const column of ["x0", "x1", "y0", "y1", "color", "row"] as const)
-      kept[column][to] = rects[column][i];
+    for (const column of RECT_COLUMNS) kept[column][to] = rects[column][i];
   }
   return kept;
 }

@@ -57,30 +57,18 @@ export function handleRequest(painter: Painter, request: PaintRequest): PaintRep
 
 /** Return the buffers to transfer to the worker with a request. */
 export function requestTransfers(request: PaintRequest): Transferable[] {
-  switch (request.kind) {
-    case "blocks": {
-      const { start, end, bottom, top, color, row } = request.blocks;
-      return [start, end, bottom, top, color, row, request.bands].map(
-        (column) => column.buffer as ArrayBuffer,
-      );
-    }
-    case "paint":
-      return request.reuse === null ? [] : frameTransfers(request.reuse);
-    default:
-      return [];
+  if (request.kind === "blocks") {
+    const { start, end, bottom, top, color, row } = request.blocks;
+    const columns = [start, end, bottom, top, color, row, request.bands];
+    return columns.map(({ buffer }) => buffer as ArrayBuffer);
   }
+  return request.kind === "paint" && request.reuse !== null ? frameTransfers(request.reuse) : [];
 }
 
 /** Return the buffers to transfer back with a reply. */
 export function replyTransfers(reply: PaintReply): Transferable[] {
-  switch (reply.kind) {
-    case "picture":
-      return frameTransfers(reply.picture.frame);
-    case "parts":
-      return [...frameTransfers(reply.parts.texture), ...frameTransfers(reply.parts.ground)];
-    default:
-      return [];
-  }
+  if (reply.kind === "picture") return frameTransfers(reply.picture.frame);
+  return reply.kind === "parts" ? [reply.parts.texture, reply.parts.ground].flatMap(frameTransfers) : [];
 }
 
 function frameTransfers({ pixels, ids }: FrameBuffer): Transferable[] {

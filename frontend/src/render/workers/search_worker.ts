@@ -12,8 +12,6 @@ scope.onmessage = ({ data: { typed, texts } }) => {
     if (typeof text !== "string")
       reply.found.push(matchingEntries(new TextDictionary(text.offsets, text.bytes), search));
     else if (search.matches(text)) reply.matching.push(text);
-  scope.postMessage(
-    reply,
-    reply.found.map(({ buffer }) => buffer),
-  );
+  const buffers = reply.found.map(({ buffer }) => buffer);
+  scope.postMessage(reply, buffers);
 };
