@@ -3,16 +3,15 @@ import { stackedRoles } from "../../layout/fit";
 import type { Api } from "../../payload/api";
 import type { FitCandidate, FitStep, Summary } from "../../payload/generated/answers";
 import {
-  boundText,
   knobText,
   leftOf,
   rateText,
   recomputedText,
   reservedText,
+  sharesText,
   STATE_TEXT,
   stateOf,
   stepTimeText,
-  workText,
 } from "../../payload/responses/fit";
 import { openComparison, openRecording } from "../state/tabs";
 import { store } from "../state/view_state";
@@ -128,8 +127,8 @@ export function CandidateDetails(props: SectionProps & { candidate: FitCandidate
           <>
             <Fact name="Step (est.)">{stepTimeText(candidate)}</Fact>
             <Fact name={`${step.item}/s (est.)`}>{rateText(candidate.items_per_second)}</Fact>
-            <Fact name="Time bound by">{boundText(candidate)}</Fact>
-            <Fact name="Time spent on">{workText(candidate)}</Fact>
+            <Fact name="Time bound by">{sharesText(candidate.bound_seconds, candidate.step_seconds)}</Fact>
+            <Fact name="Time spent on">{sharesText(candidate.work_seconds, candidate.step_seconds)}</Fact>
           </>
         )}
         <Fact name="Compiled in">{`${candidate.seconds.toFixed(1)} s`}</Fact>
