@@ -1,4 +1,5 @@
 import {
+  CLICK_SLACK,
   isPinch,
   type Move,
   onMoveKeys,
@@ -12,9 +13,6 @@ import { MIN_BYTES, MIN_POSITIONS, pan, saveSpan, type View, zoom } from "../../
 import type { Size } from "../browser/hooks";
 import { GUTTER_LEFT } from "../drawing/surface";
 import { pictureSize, valueAt } from "./drawing/scene";
-
-/** Movement in pixels below which a press is a click. */
-const CLICK_SLACK = 4;
 
 /** Callbacks of the gestures; points are in pixels of the picture. */
 export interface GestureHost {
@@ -189,28 +187,18 @@ export function keyView(event: KeyboardEvent, view: View, extent: View): View | 
     event.altKey
       ? { x, y: zoom(y, extent.y, (y[0] + y[1]) / 2, factor, MIN_BYTES) }
       : { x: zoom(x, extent.x, (x[0] + x[1]) / 2, factor, MIN_POSITIONS), y };
-  switch (event.key) {
-    case "ArrowLeft":
-      return across(-share);
-    case "ArrowRight":
-      return across(share);
-    case "ArrowUp":
-      return up(share);
-    case "ArrowDown":
-      return up(-share);
-    case "Home":
-      return across(-Infinity);
-    case "End":
-      return across(Infinity);
-    case "+":
-    case "=":
-      return scaled(0.5);
-    case "-":
-    case "_":
-      return scaled(2);
-    case "0":
-      return extent;
-    default:
-      return null;
-  }
+  const views: Partial<Record<string, () => View>> = {
+    ArrowLeft: () => across(-share),
+    ArrowRight: () => across(share),
+    ArrowUp: () => up(share),
+    ArrowDown: () => up(-share),
+    Home: () => across(-Infinity),
+    End: () => across(Infinity),
+    "+": () => scaled(0.5),
+    "=": () => scaled(0.5),
+    "-": () => scaled(2),
+    _: () => scaled(2),
+    "0": () => extent,
+  };
+  return views[event.key]?.() ?? null;
 }

@@ -22,7 +22,6 @@ import { store, useViewState } from "../state/view_state";
 import { drawTimeline } from "./drawing/save_timeline";
 import { blockOf, readColors, rowsAcross, type Scene, useRenderer, useScene } from "./drawing/scene";
 import { Holes } from "./holes";
-import { pictureLegend } from "./legend";
 import { Minimap } from "./minimap";
 import { Plot, type Pointed, PointerText } from "./plot";
 import { Toolbar } from "./toolbar";
@@ -100,9 +99,7 @@ export function Timeline({ named, ...of }: Props) {
         of="allocation timeline"
         fileName="allocation-timeline"
         draw={(format) =>
-          renderer === null
-            ? null
-            : drawTimeline({ scene, renderer, highlighted, legend: pictureLegend(scene) }, format === "png")
+          renderer === null ? null : drawTimeline({ scene, renderer, highlighted }, format === "png")
         }
       />
     </div>
@@ -142,13 +139,8 @@ function goToMatch(
     rowsAcross(scene, position ?? scene.peak).filter((row) => row < scene.listed);
   const rows = search === "" ? Uint32Array.from(across()) : found();
   const definedOf = (row: number): number => scene.rows.defined[row];
-  const next = nextMatch(
-    rows,
-    match,
-    step,
-    definedOf,
-    search === "" ? -Infinity : scene.axis.positionAt(view.x[0]),
-  );
+  const from = search === "" ? -Infinity : scene.axis.positionAt(view.x[0]);
+  const next = nextMatch(rows, match, step, definedOf, from);
   store.set({ search_match: next });
   const box = blockOf(scene, next);
   if (box !== null && search !== "") onView(viewAround(box, scene.extent));

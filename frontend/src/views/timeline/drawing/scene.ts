@@ -16,7 +16,7 @@ import type { Regions, Rows } from "../../../payload/recording/rows";
 import { makePalette, mixPixels, type Palette, pixelOf, rgbOf } from "../../../render/frame/palette";
 import { TimelineRenderer } from "../../../render/workers/timeline_renderer";
 import type { Size } from "../../browser/hooks";
-import { colorReader, GUTTER_LEFT, GUTTER_RIGHT } from "../../drawing/surface";
+import { colorReader, GUTTER_LEFT, GUTTER_RIGHT, type PageColors } from "../../drawing/surface";
 
 /** Height of the x axis with its title, in CSS pixels. */
 export const AXIS_HEIGHT = 36;
@@ -42,11 +42,7 @@ export function valueAt(view: View, picture: Size, x: number, y: number): { alon
   };
 }
 
-export interface TimelineColors {
-  ink: string;
-  muted: string;
-  surface: string;
-  accent: string;
+export interface TimelineColors extends Pick<PageColors, "ink" | "muted" | "surface" | "accent"> {
   palette: Palette;
 }
 
