@@ -1,6 +1,11 @@
 /** Inputs that take no text. */
 const WITHOUT_TEXT = "[type=checkbox], [type=radio], [type=button], [type=range]";
 
+/** Movement in pixels below which a press is a click. */
+export const CLICK_SLACK = 4;
+/** Distance in pixels within which a click along an axis means the peak: a pixel can cover thousands of positions. */
+export const PEAK_SNAP = 5;
+
 /** Return true if the focused element takes a key as text or as a choice. */
 export function isTyping(event: KeyboardEvent): boolean {
   return isEditable(event.target);

@@ -3,8 +3,8 @@ import { cssColor, rowColors } from "../../base/colors";
 import { formatBytes, formatCounted, formatExact, formatShare } from "../../base/units";
 import {
   awaitsFree,
+  type ByteRange,
   findAtOffset,
-  type FreeRange,
   type Segment,
   segmentPieces,
 } from "../../layout/address_map";
@@ -92,7 +92,7 @@ export function SegmentStrip({ scene, segment, places, words, event: eventRow }:
   const scale = width / Math.max(size, 1);
   const selected = useViewState((state) => state.selected);
   const hovered = useViewState((state) => state.hovered);
-  const [pointer, setPointer] = useState<{ x: number; row: number; hole: FreeRange | null } | null>(null);
+  const [pointer, setPointer] = useState<{ x: number; row: number; hole: ByteRange | null } | null>(null);
   // A freed block is outlined where it was.
   const outlined = useMemo(
     () =>

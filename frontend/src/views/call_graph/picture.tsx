@@ -20,7 +20,7 @@ import { copySvg } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
 import { ButtonGroup } from "../widgets/choice";
 
-interface Props {
+export interface GraphProps {
   graph: CallGraph;
   picture: Layout;
   /** Index of the selected node; -1 for none. */
@@ -46,7 +46,7 @@ const MIN_READABLE_SCALE = 0.6;
  * and the wheel
  * scrolls the page.
  */
-export function GraphPicture({ graph, picture, picked, onPick, change, fileName }: Props) {
+export function GraphPicture({ graph, picture, picked, onPick, change, fileName }: GraphProps) {
   const frame = useRef<HTMLDivElement>(null);
   const drawing = useRef<SVGSVGElement>(null);
   const width = useWidth(frame);
@@ -225,12 +225,9 @@ function startDrag(event: PointerEvent, frame: HTMLElement): void {
   for (const name of ["pointerup", "pointercancel"]) frame.addEventListener(name, () => stop.abort(), stop);
 }
 
-interface BoxProps {
+interface BoxProps extends Pick<GraphProps, "graph" | "change" | "onPick"> {
   box: FunctionBox;
-  graph: CallGraph;
   state: "picked" | "aside" | "";
-  change: boolean;
-  onPick: (node: number) => void;
 }
 
 function BoxShape({ box, graph, state, change, onPick }: BoxProps) {

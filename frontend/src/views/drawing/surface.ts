@@ -8,6 +8,9 @@ export type Surface = Pick<
   measureText: (text: string) => { width: number };
 };
 
+/** Font of what canvases show. */
+export const CHART_FONT = "11px system-ui, sans-serif";
+
 const round = (value: number): number => Math.round(value * 100) / 100;
 
 /** Records drawing calls as SVG. The text baseline is the middle, as on the charts' canvas. */

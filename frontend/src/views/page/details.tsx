@@ -209,14 +209,9 @@ export function PageFrame({ drawer, children }: FrameProps) {
   );
 }
 
-interface DrawerProps {
-  api: Api;
-  id: string;
+interface DrawerProps extends Pick<Props, "api" | "id" | "length" | "times" | "moment"> {
   /** Null until they have loaded. */
   available: AvailableRows | null;
-  length: number;
-  times: Float64Array | null;
-  moment: boolean;
 }
 
 /** Return the side panel of the selected buffer; null without one. */

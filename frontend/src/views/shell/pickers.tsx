@@ -23,6 +23,7 @@ export function Pickers({ runs, run, recordings, options }: PickersProps) {
   const known = peaks.current;
   const offered = useMemo(() => runOptions(runs?.runs ?? [], known), [runs, known]);
   const sidebar = useSidebar(run);
+  const runNames = runs?.runs.map(({ name }) => name);
   const chosen = options?.chosen ?? null;
   const pick = (patch: Partial<ViewState>): void => store.set({ ...patch, ...NEW_RECORDING });
   const hosts = options?.hosts ?? [];
@@ -42,10 +43,7 @@ export function Pickers({ runs, run, recordings, options }: PickersProps) {
   }));
   return (
     <div class="pickers">
-      {!offersAll(
-        sidebar.runs,
-        runs?.runs.map(({ name }) => name),
-      ) && (
+      {!offersAll(sidebar.runs, runNames) && (
         <Combobox
           label="Run"
           testid="run-picker"

@@ -83,12 +83,8 @@ interface Props extends Shared {
 export function OomPage({ summary, onState, ...shared }: Props) {
   const { api } = shared;
   const { id } = summary;
-  const { first, all } = useRecording(
-    api,
-    id,
-    (key, signal) => api.memoryViewer({ id: key }, signal),
-    onState,
-  );
+  const read = (key: string, signal: AbortSignal) => api.memoryViewer({ id: key }, signal);
+  const { first, all } = useRecording(api, id, read, onState);
   const error = first.error ?? all.error;
   if (error !== null) return <ErrorMessage error={error} />;
   if (first.value === null) return <div class="placeholder" aria-busy="true" />;
@@ -106,14 +102,8 @@ export function OomPage({ summary, onState, ...shared }: Props) {
 function Loaded(props: Shared & { view: FirstView; everything: RecordingData | null }) {
   const { api, problems, view, everything } = props;
   const available = useMemo(() => availableRows(view, everything), [view, everything]);
-  const drawer = useDetails({
-    api,
-    id: view.recording.id,
-    available,
-    length: view.length,
-    times: null,
-    moment: true,
-  });
+  const { length } = view;
+  const drawer = useDetails({ api, id: view.recording.id, available, length, times: null, moment: true });
   // Recipe shows how to dump a program, with a button.
   const hints = (view.out_of_memory?.sentences ?? [])
     .slice(2)

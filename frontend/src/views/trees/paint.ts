@@ -4,6 +4,7 @@ import { shortLabel } from "../../layout/tree/tree";
 import { mixPixels } from "../../render/frame/palette";
 import { type Picture, roleLegend } from "../drawing/picture";
 import {
+  CHART_FONT,
   colorReader,
   fitText,
   HATCH,
@@ -77,7 +78,6 @@ interface TreePicture {
   nested: boolean;
 }
 
-const FONT = "11px system-ui, sans-serif";
 /** Minimum width in pixels for a label, and for a gap between neighbors of the same color. */
 const MIN_LABEL_WIDTH = 26;
 const MIN_GAP_WIDTH = 3;
@@ -109,7 +109,7 @@ export function drawTree(picture: TreePicture, roles: boolean): Picture {
 }
 
 function paintBoxes(surface: Surface, picture: TreePicture, hatch: CanvasPattern | string): void {
-  surface.font = FONT;
+  surface.font = CHART_FONT;
   const { parent } = picture.scene.tree;
   // The nodes that contain boxes.
   const holders = picture.boxes.map(({ from, gathered, own }) => (gathered > 0 || own ? from : parent[from]));

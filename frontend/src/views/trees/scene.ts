@@ -67,7 +67,7 @@ export interface Scene {
   search: Search;
 }
 
-interface Parts {
+export interface SceneParts {
   tree: Tree;
   rows: Rows;
   program: Program;
@@ -77,7 +77,7 @@ interface Parts {
   unexplained: number;
 }
 
-export function useTreeScene({ tree, rows, program, live, unexplained }: Parts): Scene {
+export function useTreeScene({ tree, rows, program, live, unexplained }: SceneParts): Scene {
   const terms = useTerms();
   const weight = useViewState((state) => state.tree_weight);
   const path = useViewState((state) => state.tree_node);

@@ -19,7 +19,7 @@ import { defaultClassification, LazyTreesContext, treeKey, type TreeKind } from 
 import { store, useViewState } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";
 import { Sandwich } from "./sandwich";
-import { actionsOf, type Scene, type TreeChartProps, useTreeScene } from "./scene";
+import { actionsOf, type Scene, type SceneParts, type TreeChartProps, useTreeScene } from "./scene";
 import { TreeCanvas } from "./tree_canvas";
 import { TreeTable } from "./tree_table";
 import { Crumbs, TreeToolbar } from "./tree_toolbar";
@@ -30,11 +30,7 @@ export const TREE_CHARTS = [
     label: "Flame graph",
     about: "Hierarchy; width shows the weight, largest first (left-heavy)",
   },
-  {
-    value: "sandwich",
-    label: "Sandwich",
-    about: "Callers of one function above it, callees below it",
-  },
+  { value: "sandwich", label: "Sandwich", about: "Callers of one function above it, callees below it" },
   { value: "treemap", label: "Treemap", about: "Hierarchy; area shows the weight" },
   { value: "tree", label: "Tree table", about: "Hierarchy with numbers" },
 ] as const;
@@ -163,11 +159,9 @@ function useKind(rows: Rows | null, compiled: boolean): TreeKind {
   return useMemo(() => ({ by, merge, invert }), [by, merge, invert]);
 }
 
-interface ChartsProps extends Props {
-  tree: Tree;
+interface ChartsProps extends SceneParts {
   kind: TreeKind;
-  rows: Rows;
-  program: Program;
+  fileName: string;
 }
 
 function Charts({ tree, kind, rows, program, live, unexplained, fileName }: ChartsProps) {

@@ -1,10 +1,12 @@
 import type uPlot from "uplot";
 import {
+  CLICK_SLACK,
   isPinch,
   type Move,
   onMoveKeys,
   onWheel,
   panOf,
+  PEAK_SNAP,
   sidewaysBy,
   zoomFactor,
   zoomOf,
@@ -20,11 +22,6 @@ import {
   zoom,
 } from "../../layout/axis";
 import { store } from "../state/view_state";
-
-/** Distance in pixels within which a click means the peak: a pixel can cover thousands of positions. */
-const PEAK_SNAP = 5;
-/** Movement in pixels below which a press is a click. */
-const CLICK_SLACK = 4;
 
 /** Dragging pans, as on the timeline; with Shift, or when fully zoomed out, it selects a range. */
 export function startsBrush(event: MouseEvent): boolean {

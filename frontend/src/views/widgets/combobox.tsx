@@ -53,15 +53,9 @@ export function Combobox({ label, testid, options: latest, value, onPick }: Pick
   }, [active, open]);
 
   const show = (text: string): void => {
+    const chosenAt = options.findIndex((option) => option.value === value);
     setTyped(text);
-    setActive(
-      text === ""
-        ? Math.max(
-            options.findIndex((option) => option.value === value),
-            0,
-          )
-        : 0,
-    );
+    setActive(text === "" ? Math.max(chosenAt, 0) : 0);
   };
   const pick = (option: Option | undefined): void => {
     setTyped(null);
