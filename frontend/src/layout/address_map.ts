@@ -83,10 +83,7 @@ export function rowsByEvent({ start, last_used, end }: Rows, length: number): In
   return found;
 }
 
-/**
- * Return the free bytes before the chunk at index `place`; after the last chunk, those up to the segment's
- * end.
- */
+/** Return the free bytes before the chunk at index `place`; after the last chunk, those up to the segment's end. */
 function gapBefore({ chunks, size }: Segment, rows: Rows, place: number): ByteRange {
   const from = place === 0 ? 0 : rows.offset[chunks[place - 1]] + rows.size[chunks[place - 1]];
   const to = place === chunks.length ? size : rows.offset[chunks[place]];

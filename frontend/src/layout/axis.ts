@@ -183,9 +183,7 @@ export function zoom(span: Span, limit: Span, anchor: number, factor: number, le
   return [start, start + length];
 }
 
-/**
- * Return a span around [low, high] with a margin on both sides, at least `least` long and within the limit.
- */
+/** Return a span around [low, high] with a margin on both sides, at least `least` long and within the limit. */
 export function spanAround(low: number, high: number, limit: Span, least: number): Span {
   // The range takes a third of the picture, so that the neighbors that explain a block stay visible.
   const length = Math.min(Math.max((high - low) * 3, least), limit[1] - limit[0]);
@@ -204,10 +202,7 @@ export function viewAround(box: TimelineBox, extent: View): View {
   };
 }
 
-/**
- * Resolution of saved positions and bytes. At the closest zoom, four positions wide, a pixel is about 30
- * steps.
- */
+/** Resolution of saved positions and bytes. At the closest zoom, four positions wide, a pixel is about 30 steps. */
 const STEPS_PER_UNIT = 1e4;
 
 /**
@@ -316,8 +311,7 @@ function clockAxis(clock: Float64Array, measure: string): Axis {
 }
 
 /**
- * Return the index of the last step that starts at or before a value; for values past the end, the last but
- * one of `x`.
+ * Return the index of the last step that starts at or before a value; for values past the end, the last but one of `x`.
  */
 export function stepAt(x: ArrayLike<number>, at: number): number {
   let low = 0;

@@ -112,9 +112,7 @@ function formatWithShare(bytes: number, total: number): string {
   return `${formatBytes(bytes)} (${formatPercent(bytes, total)})`;
 }
 
-/**
- * Format a share with as many digits as pprof: "47.62%". In a comparison, it is a share of the base profile.
- */
+/** Format a share with as many digits as pprof: "47.62%". In a comparison, it is a share of the base profile. */
 export function formatPercent(bytes: number, total: number): string {
   if (total === 0) return bytes === 0 ? "0%" : "new";
   const part = (100 * bytes) / Math.abs(total);

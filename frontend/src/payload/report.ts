@@ -20,8 +20,7 @@ import type { ColumnsOf, Tables } from "./tables/tables";
  */
 
 /**
- * Reduce the usage of all positions to at most `buckets` buckets over positions [from, to). Peaks and valleys
- * are kept.
+ * Reduce the usage of all positions to at most `buckets` buckets over positions [from, to). Peaks and valleys are kept.
  */
 export function usageWindow(
   allPositions: Usage,
@@ -54,10 +53,7 @@ export function usageWindow(
   };
 }
 
-/**
- * Row data beyond the columns of api/rows: leaves in a tree of stack frames, and planned allocations; -1 is
- * none.
- */
+/** Row data beyond the columns of api/rows: leaves in a tree of stack frames, and planned allocations; -1 is none. */
 const DETAIL_COLUMNS = { stack: "i32", freed_stack: "i32", planned: "i32" } as const;
 const FRAME_COLUMNS = { parent: "i32", function: "text", file: "text", line: "i32" } as const;
 

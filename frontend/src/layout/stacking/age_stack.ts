@@ -17,8 +17,7 @@ export interface RowsByAge {
 }
 
 /**
- * Sort the charged rows by age. Rows allocated at the same position, or before the first one, keep their
- * table order.
+ * Sort the charged rows by age. Rows allocated at the same position, or before the first one, keep their table order.
  */
 export function rowsByAge({ length, start, end, charge, color }: Rows, positions: number): RowsByAge {
   const lives = new Uint32Array(length);
@@ -54,9 +53,8 @@ const RANKS_PER_RUN = 256;
 const POSITIONS_PER_STRETCH = 64;
 
 /**
- * Live rows stacked by age at every position, without gaps: when a row is freed, all rows above it move down.
- * The top is the bytes in use. A row has no fixed height, so its place at a position is computed from the
- * rows live there.
+ * Live rows stacked by age at every position, without gaps: when a row is freed, all rows above it move down. The top
+ * is the bytes in use. A row has no fixed height, so its place at a position is computed from the rows live there.
  */
 export class AgeStack {
   /** Bytes in use at each position. */

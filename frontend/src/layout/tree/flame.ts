@@ -50,10 +50,7 @@ function onlyChild(tree: Tree, total: Float64Array, node: number): number {
   return children.length === 1 && total[children[0]] === total[node] ? children[0] : -1;
 }
 
-/**
- * Lay out `top` and its descendants, one line for each level. Widths are proportional to weights, largest
- * first.
- */
+/** Lay out `top` and its descendants, one line for each level. Widths are proportional to weights, largest first. */
 export function flame(
   tree: Tree,
   total: Float64Array,

@@ -57,10 +57,7 @@ export function treemap(
   return boxes;
 }
 
-/**
- * Follow a node down while one child has all of its weight. Return the last node with its children, largest
- * first.
- */
+/** Follow a node down while one child has all of its weight. Return the last node with its children, largest first. */
 function chain(tree: Tree, total: Float64Array, from: number): { node: number; children: number[] } {
   let node = from;
   for (;;) {
@@ -72,9 +69,8 @@ function chain(tree: Tree, total: Float64Array, from: number): { node: number; c
 }
 
 /**
- * Fill a rectangle with rectangles of these areas, largest first, as square as possible. Rows lie along the
- * shorter side; each takes as many areas as improve its worst aspect ratio (Bruls, Huizing and van Wijk,
- * 2000).
+ * Fill a rectangle with rectangles of these areas, largest first, as square as possible. Rows lie along the shorter
+ * side; each takes as many areas as improve its worst aspect ratio (Bruls, Huizing and van Wijk, 2000).
  */
 export function squarify(areas: readonly number[], into: PixelBox): PixelBox[] {
   const placed: PixelBox[] = [];

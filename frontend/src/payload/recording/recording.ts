@@ -18,10 +18,7 @@ export const PROGRAM_COLUMNS = { name: "text", op: "text", op_name: "text", comp
 /** Positions of a recording. */
 export interface Program extends ColumnsOf<typeof PROGRAM_COLUMNS> {
   length: number;
-  /**
-   * Time of each event in ns since the profile started, never decreasing; null for a schedule, which has no
-   * clock.
-   */
+  /** Time of each event in ns since the profile started, never decreasing; null for a schedule, which has no clock. */
   time_ns: Float64Array | null;
   /** Bytes in use at each event that no row explains; null if rows explain all bytes. */
   unexplained: Float64Array | null;

@@ -93,9 +93,7 @@ export interface Labels {
 export interface Picture {
   frame: FrameBuffer;
   labels: Labels;
-  /**
-   * The view that the picture shows: the requested view, or for a moved picture, the nearest one in whole pixels.
-   */
+  /** The view that the picture shows: the requested view, or for a moved picture, the nearest one in whole pixels. */
   view: View;
   /** Whether the picture was moved, scaled or drawn in fewer columns. An exact one should follow. */
   rough: boolean;

@@ -14,9 +14,7 @@ export function workerScope<Request, Reply>() {
   };
 }
 
-/**
- * Canvases of the page. Pictures of one canvas are drawn in order; a new order replaces one that still waits.
- */
+/** Canvases of the page. Pictures of one canvas are drawn in order; a new order replaces one that still waits. */
 export type CanvasName = "plot" | "map";
 
 /** Messages from the page to the painter. Frame buffers are transferred without copying. */
@@ -75,9 +73,7 @@ function frameTransfers({ pixels, ids }: FrameBuffer): Transferable[] {
   return [pixels.buffer, ids.buffer];
 }
 
-/**
- * Messages to and from the worker that places rows: it replies with its progress, then with the placement.
- */
+/** Messages to and from the worker that places rows: it replies with its progress, then with the placement. */
 export interface PlacementRequest {
   layout: FixedLayout;
   lifetimes: Lifetimes;

@@ -33,10 +33,7 @@ const newQueue = (): PaintQueue => ({
 /** A movement ends after this many milliseconds. A whole picture of a million blocks takes about as long. */
 const SETTLE_MS = 80;
 
-/**
- * The page's side of the painter. Pictures of a canvas arrive in order; of waiting orders, only the last is
- * drawn.
- */
+/** The page's side of the painter. Pictures of a canvas arrive in order; of waiting orders, only the last is drawn. */
 export class TimelineRenderer {
   /** The last picture of each canvas: the page shows it and looks up the rows at its pixels. */
   readonly drawn: Record<CanvasName, DrawnPicture | null> = { plot: null, map: null };
@@ -50,10 +47,7 @@ export class TimelineRenderer {
     this.worker.onerror = (event) => onFailed(event.message || "its worker could not be started");
   }
 
-  /**
-   * Call `listener` with the last picture of a canvas and with each new one. It replaces the previous
-   * listener.
-   */
+  /** Call `listener` with the last picture of a canvas and with each new one. It replaces the previous listener. */
   listen(place: CanvasName, listener: (drawn: DrawnPicture) => void): void {
     this.listeners[place] = listener;
     // The worker can finish before the page's effects run.

@@ -42,9 +42,8 @@ const ZOOM = 1.25;
 const MIN_READABLE_SCALE = 0.6;
 
 /**
- * Boxes and arrows. Scaled to fit if readable. Dragging, A and D pan, buttons, Ctrl + wheel, W and S zoom,
- * and the wheel
- * scrolls the page.
+ * Boxes and arrows. Scaled to fit if readable. Dragging, A and D pan, buttons, Ctrl + wheel, W and S zoom, and the
+ * wheel scrolls the page.
  */
 export function GraphPicture({ graph, picture, picked, onPick, change, fileName }: GraphProps) {
   const frame = useRef<HTMLDivElement>(null);
