@@ -116,8 +116,8 @@ export function labelCenter(tick: number, labelWidth: number, chartWidth: number
 }
 
 /**
- * Return the mark that is nearest to a point of a plot, in pixels; null if none is near. Coordinates of marks are shares
- * of the plot, from the left and from the bottom; those above the plot are at its top.
+ * Return the mark that is nearest to a point of a plot, in pixels; null if none is near. Coordinates of marks are
+ * shares of the plot, from the left and from the bottom; those above the plot are at its top.
  */
 export function nearestMark<Mark extends { x: number; y: number }>(
   marks: readonly Mark[],

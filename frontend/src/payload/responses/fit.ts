@@ -84,8 +84,8 @@ export function stepTimeText({ step_seconds: seconds, utilization }: FitCandidat
 }
 
 /**
- * Format the shares of an estimated time, the largest first: of what binds it, "memory 56%, other devices 43%"; of kinds
- * of work, "recomputation 29%, copies 4%".
+ * Format the shares of an estimated time, the largest first: of what binds it, "memory 56%, other devices 43%"; of
+ * kinds of work, "recomputation 29%, copies 4%".
  */
 export function sharesText(parts: Record<string, number>, total: number): string {
   return Object.entries(parts)

@@ -13,8 +13,8 @@ export function useSearch<T>(
   source: T,
   textsOf: (source: T) => readonly (string | PackedTexts)[],
 ): Search {
-  // Null for a search that may take more than linear time. An invalid expression is plain text. Compiling takes no time,
-  // unlike matching.
+  // Null for a search that may take more than linear time. An invalid expression is plain text. Compiling takes no
+  // time, unlike matching.
   const known = useMemo(() => {
     const search = compileSearch(typed);
     return search.patterns !== null || isLinear(typed) ? search : null;
