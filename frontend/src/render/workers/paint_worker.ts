@@ -1,8 +1,14 @@
 import { messageOf } from "../../base/errors";
 import { Painter } from "../painter/painter";
-import { handleRequest, type PaintReply, type PaintRequest, replyTransfers, workerScope } from "./protocol";
+import {
+  handleRequest,
+  type PaintReply,
+  type PaintRequest,
+  replyTransfers,
+  type WorkerScope,
+} from "./protocol";
 
-const scope = workerScope<PaintRequest, PaintReply>();
+const scope = self as unknown as WorkerScope<PaintRequest, PaintReply>;
 const painter = new Painter();
 
 scope.onmessage = ({ data }) => {

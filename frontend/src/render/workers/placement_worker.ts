@@ -1,8 +1,8 @@
 import { messageOf } from "../../base/errors";
 import { placeRows } from "../../layout/stacking/stacking";
-import { type PlacementReply, type PlacementRequest, workerScope } from "./protocol";
+import type { PlacementReply, PlacementRequest, WorkerScope } from "./protocol";
 
-const scope = workerScope<PlacementRequest, PlacementReply>();
+const scope = self as unknown as WorkerScope<PlacementRequest, PlacementReply>;
 
 scope.onmessage = ({ data: { layout, lifetimes } }) => {
   try {

@@ -6,12 +6,10 @@ import type { FrameBuffer } from "../frame/raster";
 import type { Painter } from "../painter/painter";
 import type { PaintOrder, Picture, VectorParts } from "../painter/picture";
 
-/** Return the worker's own global scope. The DOM types describe only the page's side. */
-export function workerScope<Request, Reply>() {
-  return self as unknown as {
-    onmessage: ((event: MessageEvent<Request>) => void) | null;
-    postMessage(reply: Reply, transfer?: Transferable[]): void;
-  };
+/** A worker's own global scope. The DOM types describe only the page's side. */
+export interface WorkerScope<Request, Reply> {
+  onmessage: ((event: MessageEvent<Request>) => void) | null;
+  postMessage(reply: Reply, transfer?: Transferable[]): void;
 }
 
 /** Canvases of the page. Pictures of one canvas are drawn in order; a new order replaces one that still waits. */

@@ -1,9 +1,9 @@
 import { compileSearch } from "../../base/search";
 import { TextDictionary } from "../../payload/tables/text_column";
 import { matchingEntries } from "../../payload/tables/text_search";
-import { type SearchReply, type SearchRequest, workerScope } from "./protocol";
+import type { SearchReply, SearchRequest, WorkerScope } from "./protocol";
 
-const scope = workerScope<SearchRequest, SearchReply>();
+const scope = self as unknown as WorkerScope<SearchRequest, SearchReply>;
 
 scope.onmessage = ({ data: { typed, texts } }) => {
   const search = compileSearch(typed);
