@@ -1,6 +1,11 @@
 /** Inputs that take no text. */
 const WITHOUT_TEXT = "[type=checkbox], [type=radio], [type=button], [type=range]";
 
+/** Movement in pixels below which a press is a click. */
+export const CLICK_SLACK = 4;
+/** Distance in pixels within which a click along an axis means the peak: a pixel can cover thousands of positions. */
+export const PEAK_SNAP = 5;
+
 /** Return true if the focused element takes a key as text or as a choice. */
 export function isTyping(event: KeyboardEvent): boolean {
   return isEditable(event.target);
@@ -18,7 +23,8 @@ export function isEditable(target: EventTarget | null): boolean {
 /** Keys that zoom in and out, and pan to the left and right, as in Perfetto. */
 export type MoveKey = "w" | "s" | "a" | "d";
 
-interface Move {
+/** A press of such a key. */
+export interface Move {
   key: MoveKey;
   /** Larger steps. */
   shift: boolean;
@@ -50,14 +56,13 @@ interface Chart {
 /** Charts on the page. Of the charts with the pointer or the focus, the last one used takes the keys. */
 const charts: Chart[] = [];
 
-/** Call `move` for W A S D while the pointer or the focus is on a chart. Return a function that stops listening. */
-export function onMoveKeys(element: HTMLElement, move: Chart["move"]): () => void {
+/** Call `move` for W A S D while the pointer or the focus is on a chart, until the signal aborts. */
+export function onMoveKeys(element: HTMLElement, move: Chart["move"], signal: AbortSignal): void {
   const chart: Chart = { element, move, pointer: null };
   const use = (): void => {
     charts.splice(charts.indexOf(chart), 1);
     charts.push(chart);
   };
-  const stop = new AbortController();
   const follow = (event: PointerEvent): void => {
     chart.pointer = event;
     use();
@@ -65,16 +70,15 @@ export function onMoveKeys(element: HTMLElement, move: Chart["move"]): () => voi
   const leave = (): void => {
     chart.pointer = null;
   };
-  element.addEventListener("focusin", use, stop);
-  element.addEventListener("pointermove", follow, stop);
-  element.addEventListener("pointerleave", leave, stop);
+  element.addEventListener("focusin", use, { signal });
+  element.addEventListener("pointermove", follow, { signal });
+  element.addEventListener("pointerleave", leave, { signal });
   if (charts.length === 0) document.addEventListener("keydown", onKeyDown);
   charts.push(chart);
-  return () => {
-    stop.abort();
+  signal.addEventListener("abort", () => {
     charts.splice(charts.indexOf(chart), 1);
     if (charts.length === 0) document.removeEventListener("keydown", onKeyDown);
-  };
+  });
 }
 
 function onKeyDown(event: KeyboardEvent): void {
@@ -100,31 +104,28 @@ const GESTURE_PAUSE_MS = 200;
 
 /**
  * Offer wheel events over an element to `use`, which returns false for events that scroll the page. While the page
- * scrolls, events without a modifier are not offered, because the element only passes below the pointer. Return a
- * function that stops listening.
+ * scrolls, events without a modifier are not offered, because the element only passes below the pointer. Listens
+ * until the signal aborts.
  */
-export function onWheel(element: HTMLElement, use: (event: WheelEvent) => boolean): () => void {
+export function onWheel(
+  element: HTMLElement,
+  use: (event: WheelEvent) => boolean,
+  signal: AbortSignal,
+): void {
   let scrolled = -Infinity;
   const onScroll = (): void => {
     scrolled = performance.now();
   };
   const onEvent = (event: WheelEvent): void => {
-    if (isPlain(event) && performance.now() - scrolled < GESTURE_PAUSE_MS) {
+    const plain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey;
+    if (plain && performance.now() - scrolled < GESTURE_PAUSE_MS) {
       scrolled = performance.now();
       return;
     }
     if (use(event)) event.preventDefault();
   };
-  window.addEventListener("scroll", onScroll, { passive: true });
-  element.addEventListener("wheel", onEvent, { passive: false });
-  return () => {
-    window.removeEventListener("scroll", onScroll);
-    element.removeEventListener("wheel", onEvent);
-  };
-}
-
-function isPlain(event: WheelEvent): boolean {
-  return !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey;
+  window.addEventListener("scroll", onScroll, { passive: true, signal });
+  element.addEventListener("wheel", onEvent, { passive: false, signal });
 }
 
 /** Return true for the wheel with Ctrl or Cmd, and for a pinch on a trackpad, which browsers send as Ctrl + wheel. */

@@ -14,7 +14,7 @@ export function groupBy<Item>(items: readonly Item[], keyOf: (item: Item) => str
 }
 
 /** Return the first index in sorted[from, to) whose value is at least `value`, or `to` if there is none. */
-export function lowerBound(sorted: Float64Array, value: number, from: number, to: number): number {
+export function lowerBound(sorted: ArrayLike<number>, value: number, from: number, to: number): number {
   let low = from;
   let high = to;
   while (low < high) {
@@ -29,9 +29,8 @@ const DIGIT_BITS = 16;
 const DIGITS = 1 << DIGIT_BITS;
 
 /**
- * Sort `items` by the values they index, ascending; equal values keep their order. Values are integers at
- * most 2^53 apart. Digit by digit, a million numbers below 2^32 sort in a twentieth of the time that
- * comparing takes.
+ * Sort `items` by the values they index, ascending; equal values keep their order. Values are integers at most 2^53
+ * apart. Digit by digit, a million numbers below 2^32 sort in a twentieth of the time that comparing takes.
  */
 export function radixSortBy(values: ArrayLike<number>, items: Uint32Array): Uint32Array {
   let least = Infinity;

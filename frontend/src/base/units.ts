@@ -3,7 +3,7 @@
  * "MB" in user input is read as MiB too, because XLA's messages print 1024-based sizes as "MB" and "M".
  */
 
-const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
+export const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
 
 /** Format with three significant digits, or `figures`, as in the backend's sentences: "1.50 GiB", "512 B". */
 export function formatBytes(bytes: number, figures = 3): string {

@@ -7,11 +7,6 @@
 import type { SidebarLists } from "../base/xprof_bridge";
 import { isMemoryTool } from "./xprof_url";
 
-/**
- * XProf's own requests. Those for data of its memory tools, which can take seconds and hundreds of megabytes, wait
- * while our page covers them; from those for lists we learn what XProf's sidebar offers.
- */
-
 /** Latest data request of each tool. XProf repeats it for every place; the answer to an earlier one would be wrong. */
 let waiting = new Map<string, () => void>();
 /** Parameters of XProf's last data request. */

@@ -73,9 +73,8 @@ export function withFragment(url: URL): URL {
 }
 
 /**
- * Return a URL with the place of its fragment in its parameters. XProf cannot open a run that is not among
- * `runs`; null:
- * these are not known.
+ * Return a URL with the place of its fragment in its parameters. XProf cannot open a run that is not among `runs`;
+ * null: these are not known.
  */
 export function withParameters(url: URL, runs: readonly string[] | null): URL {
   const { tab, run, host, module } = readFragment(url);

@@ -9,13 +9,13 @@ export interface Segment {
   awaiting: number;
   /** Row numbers, by offset. */
   chunks: Uint32Array;
-  hole: FreeRange;
+  hole: ByteRange;
   /** First address; NaN if unknown. */
   address: number;
 }
 
-/** Free bytes between chunks: offsets [from, to). */
-export interface FreeRange {
+/** Bytes [from, to): offsets in a segment, or bytes of the y axis. */
+export interface ByteRange {
   from: number;
   to: number;
 }
@@ -28,7 +28,7 @@ interface SegmentPiece {
   row: number;
 }
 
-const NO_FREE_RANGE: FreeRange = { from: 0, to: 0 };
+const NO_FREE_RANGE: ByteRange = { from: 0, to: 0 };
 
 /** Return whether a live row's free has been requested, and waits for other streams. */
 export function awaitsFree({ last_used, end }: Rows, row: number, position: number): boolean {
@@ -83,11 +83,8 @@ export function rowsByEvent({ start, last_used, end }: Rows, length: number): In
   return found;
 }
 
-/**
- * Return the free bytes before the chunk at index `place`; after the last chunk, those up to the segment's
- * end.
- */
-function gapBefore({ chunks, size }: Segment, rows: Rows, place: number): FreeRange {
+/** Return the free bytes before the chunk at index `place`; after the last chunk, those up to the segment's end. */
+function gapBefore({ chunks, size }: Segment, rows: Rows, place: number): ByteRange {
   const from = place === 0 ? 0 : rows.offset[chunks[place - 1]] + rows.size[chunks[place - 1]];
   const to = place === chunks.length ? size : rows.offset[chunks[place]];
   return { from, to };
@@ -98,7 +95,7 @@ export function findAtOffset(
   segment: Segment,
   rows: Rows,
   offset: number,
-): { row: number; hole: FreeRange | null } {
+): { row: number; hole: ByteRange | null } {
   const { chunks } = segment;
   let low = 0;
   let high = chunks.length;
@@ -131,20 +128,13 @@ export function segmentPieces({ chunks }: Segment, rows: Rows, scale: number): S
   return drawn;
 }
 
-/** Free bytes [from, to) between two live rows; -1 is an edge of the surrounding memory. */
-export interface Hole {
-  from: number;
-  to: number;
+/** Free bytes between two live rows; -1 is an edge of the surrounding memory. */
+export interface Hole extends ByteRange {
   below: number;
   above: number;
 }
 
-/** Bytes [from, to) of the y axis in one region. An unbounded region has no known end. */
-interface ByteRange {
-  from: number;
-  to: number;
-}
-
+/** Return the bytes of a region along the y axis. An unbounded region has no known end. */
 function regionRange({ base, size, bounded }: Regions, region: number): ByteRange {
   return { from: base[region], to: bounded ? base[region] + size[region] : Infinity };
 }

@@ -1,9 +1,9 @@
+import { UNITS } from "../base/units";
+
 export interface Tick {
   value: number;
   label: string;
 }
-
-const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
 
 /**
  * Return at most `most` ticks of a byte axis at multiples of a power of two: steps of 256 MiB read better
@@ -115,6 +115,25 @@ export function labelCenter(tick: number, labelWidth: number, chartWidth: number
   return Math.min(Math.max(tick, labelWidth / 2 + 1), chartWidth - labelWidth / 2 - 1);
 }
 
+/**
+ * Return the mark that is nearest to a point of a plot, in pixels; null if none is near. Coordinates of marks are
+ * shares of the plot, from the left and from the bottom; those above the plot are at its top.
+ */
+export function nearestMark<Mark extends { x: number; y: number }>(
+  marks: readonly Mark[],
+  at: { x: number; y: number },
+  size: { width: number; height: number },
+  reach: number,
+): Mark | null {
+  let best: Mark | null = null;
+  let least = reach;
+  for (const mark of marks) {
+    const away = Math.hypot(mark.x * size.width - at.x, (1 - Math.min(mark.y, 1)) * size.height - at.y);
+    if (away < least) [best, least] = [mark, away];
+  }
+  return best;
+}
+
 function multiples(span: Span, step: number): number[] {
   const values: number[] = [];
   // Multiplying avoids the drift of repeated addition.
@@ -138,6 +157,14 @@ export interface TimelineBox {
   top: number;
 }
 
+/** A rectangle in pixels, x to the right and y down. */
+export interface PixelBox {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
 /** Move a span by `delta` within the limit. */
 export function pan(span: Span, limit: Span, delta: number): Span {
   const shift = Math.min(Math.max(delta, limit[0] - span[0]), limit[1] - span[1]);
@@ -156,9 +183,7 @@ export function zoom(span: Span, limit: Span, anchor: number, factor: number, le
   return [start, start + length];
 }
 
-/**
- * Return a span around [low, high] with a margin on both sides, at least `least` long and within the limit.
- */
+/** Return a span around [low, high] with a margin on both sides, at least `least` long and within the limit. */
 export function spanAround(low: number, high: number, limit: Span, least: number): Span {
   // The range takes a third of the picture, so that the neighbors that explain a block stay visible.
   const length = Math.min(Math.max((high - low) * 3, least), limit[1] - limit[0]);
@@ -177,10 +202,7 @@ export function viewAround(box: TimelineBox, extent: View): View {
   };
 }
 
-/**
- * Resolution of saved positions and bytes. At the closest zoom, four positions wide, a pixel is about 30
- * steps.
- */
+/** Resolution of saved positions and bytes. At the closest zoom, four positions wide, a pixel is about 30 steps. */
 const STEPS_PER_UNIT = 1e4;
 
 /**
@@ -281,10 +303,7 @@ function clockAxis(clock: Float64Array, measure: string): Axis {
     positionAt,
     mark: at,
     ticks: timeTicks,
-    fromSaved: (zoom) => {
-      const span: Span = zoom === null ? extent : [at(zoom[0]), at(zoom[1])];
-      return restoreSpan(span, extent);
-    },
+    fromSaved: (zoom) => restoreSpan(zoom && [at(zoom[0]), at(zoom[1])], extent),
     // Positions are not rounded here: in a long pause, a thousandth of a position can span many events.
     toSaved: (span) =>
       span[0] <= extent[0] && span[1] >= extent[1] ? null : [positionAt(span[0]), positionAt(span[1])],
@@ -292,8 +311,7 @@ function clockAxis(clock: Float64Array, measure: string): Axis {
 }
 
 /**
- * Return the index of the last step that starts at or before a value; for values past the end, the last but
- * one of `x`.
+ * Return the index of the last step that starts at or before a value; for values past the end, the last but one of `x`.
  */
 export function stepAt(x: ArrayLike<number>, at: number): number {
   let low = 0;

@@ -54,10 +54,7 @@ interface GrowthChart {
 
 const MAX_BANDS = 7;
 
-/**
- * Lay out the stacked areas. Growing sites are on top, so that constant areas below keep their growth
- * visible.
- */
+/** Lay out the stacked areas. Growing sites are on top, so that constant areas below keep their growth visible. */
 export function growthChart({ sites, rest, points }: Growth): GrowthChart {
   const moved = (curve: readonly number[]): number => Math.max(...curve) - Math.min(...curve);
   const drawn = sites

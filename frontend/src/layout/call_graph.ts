@@ -1,14 +1,11 @@
 import dagre from "@dagrejs/dagre";
 import { formatBytes } from "../base/units";
 import type { CallGraph } from "../payload/generated/answers";
+import type { PixelBox } from "./axis";
 
 /** A function in the call graph. Its font grows with its flat bytes, as in pprof. */
-export interface FunctionBox {
+export interface FunctionBox extends PixelBox {
   node: number;
-  x: number;
-  y: number;
-  width: number;
-  height: number;
   lines: readonly string[];
   /** Font size in pixels. */
   font: number;
@@ -103,7 +100,7 @@ export function boxLines({ nodes, total }: CallGraph, node: number): string[] {
   const { function: name, file, line, flat, cum } = nodes;
   const place = line[node] > 0 ? `${file[node]}:${line[node]}` : file[node];
   const names = [name[node], place].filter((text) => text !== "").map(shortenStart);
-  const own = flat[node] === 0 ? "0 of" : `${formatBytes(flat[node])} (${formatPercent(flat[node], total)})`;
+  const own = flat[node] === 0 ? "0 of" : formatWithShare(flat[node], total);
   const figures =
     flat[node] === cum[node]
       ? [own]
@@ -115,9 +112,7 @@ function formatWithShare(bytes: number, total: number): string {
   return `${formatBytes(bytes)} (${formatPercent(bytes, total)})`;
 }
 
-/**
- * Format a share with as many digits as pprof: "47.62%". In a comparison, it is a share of the base profile.
- */
+/** Format a share with as many digits as pprof: "47.62%". In a comparison, it is a share of the base profile. */
 export function formatPercent(bytes: number, total: number): string {
   if (total === 0) return bytes === 0 ? "0%" : "new";
   const part = (100 * bytes) / Math.abs(total);

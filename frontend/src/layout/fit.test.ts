@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { fitCandidate, fitStep, LIMIT, TWO_CHOICES } from "../payload/responses/fixture";
-import { boundBy, fitChart, hasCurve, highest, largestLines, limitsOf, nearestPoint } from "./fit";
+import { nearestMark } from "./axis";
+import { boundBy, fitChart, hasCurve, highest, largestLines, limitsOf } from "./fit";
 
 const step = fitStep([
   fitCandidate(0, 4),
@@ -90,8 +91,8 @@ it("finds the mark under the pointer, and none where all are far", () => {
   const { lines } = fitChart(step, 0);
   const size = { width: 1000, height: 300 };
   const at = { x: lines[0][1].x * size.width + 3, y: (1 - lines[0][1].y) * size.height };
-  expect(nearestPoint(lines, at, size, 10)?.candidate).toBe(1);
-  expect(nearestPoint(lines, { ...at, x: at.x + 200 }, size, 10)).toBeNull();
+  expect(nearestMark(lines.flat(), at, size, 10)?.candidate).toBe(1);
+  expect(nearestMark(lines.flat(), { ...at, x: at.x + 200 }, size, 10)).toBeNull();
 });
 
 const tableStep = TWO_CHOICES;

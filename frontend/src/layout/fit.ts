@@ -157,25 +157,8 @@ function valueTicks(values: readonly number[], span: readonly [number, number]):
   return positionTicks(span, MAX_VALUE_TICKS).filter(({ value }) => value >= distinct[0]);
 }
 
-/** Return the candidate whose mark is nearest to a point of the plot, in pixels; null if none is near. */
-export function nearestPoint(
-  lines: readonly (readonly FitPoint[])[],
-  at: { x: number; y: number },
-  size: { width: number; height: number },
-  reach: number,
-): FitPoint | null {
-  let best: FitPoint | null = null;
-  let least = reach;
-  for (const point of lines.flat()) {
-    const away = Math.hypot(point.x * size.width - at.x, (1 - Math.min(point.y, 1)) * size.height - at.y);
-    if (away < least) [best, least] = [point, away];
-  }
-  return best;
-}
-
 /** A line of the table of largest values: a choice, and the candidates with its largest values. */
 export interface LargestLine {
-  choice: number;
   /** The largest that fits; null if none does. */
   largest: FitCandidate | null;
   /** The largest is the last that was compiled: a larger one may fit. */
@@ -192,7 +175,6 @@ export function largestLines({ choices, candidates }: FitStep): LargestLine[] {
       candidate === null ? candidates.find((each) => each.choice === choice) : candidates[candidate];
     if (named === undefined) return [];
     return {
-      choice,
       largest: candidate === null ? null : candidates[candidate],
       isEnd,
       without: without === null ? null : candidates[without],

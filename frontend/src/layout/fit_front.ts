@@ -1,19 +1,13 @@
 import type { FitStep } from "../payload/generated/answers";
-import { type CandidateState, stateOf } from "../payload/responses/fit";
+import { stateOf } from "../payload/responses/fit";
 import { positionTicks, type Tick } from "./axis";
-import { highest, limitsOf } from "./fit";
+import { type FitPoint, highest, limitsOf } from "./fit";
 
 const MAX_RATE_TICKS = 6;
 const MARGIN = 1.12;
 
-/** A candidate in the chart of memory and time. Coordinates are shares of the plot, from the left and the bottom. */
-export interface FrontPoint {
-  /** Index into the step's candidates. */
-  candidate: number;
-  x: number;
-  y: number;
-  state: CandidateState;
-}
+/** A candidate in the chart of memory and time, none of which is above it. */
+export type FrontPoint = Omit<FitPoint, "above">;
 
 export interface FitFront {
   points: FrontPoint[];

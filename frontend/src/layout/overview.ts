@@ -6,6 +6,7 @@ export type FoldedRow = OverviewRow & { equal?: readonly OverviewRow[] };
 
 /** Fold rows of programs that differ only in their host, in the order of the first of each. */
 export function foldHosts(rows: readonly OverviewRow[]): FoldedRow[] {
+  const contents = (row: OverviewRow): string => JSON.stringify({ ...row, id: "", host: "" });
   const groups = groupBy(rows, (row) => (row.kind === "program" ? contents(row) : row.id));
   return groups.map((equal) => ({
     ...equal[0],
@@ -27,9 +28,4 @@ export function foldPlaces(places: readonly CoResidency[]): FoldedPlace[] {
     return JSON.stringify({ ...place, host: "", programs, measured });
   });
   return groups.map((equal) => ({ place: equal[0], hosts: equal.map(({ host }) => host).sort(byNumber) }));
-}
-
-/** Return a row's contents without the names of its host. */
-function contents(row: OverviewRow): string {
-  return JSON.stringify({ ...row, id: "", host: "" });
 }

@@ -14,7 +14,10 @@ export type RowFilter =
  * "roles:gradient,activation", "rows:3,7-12".
  */
 export function writeFilter(filter: RowFilter): string {
-  if (filter.kind === "rows") return `rows:${filter.ranges.map(writeRange).join(",")}`;
+  if (filter.kind === "rows") {
+    const ranges = filter.ranges.map(([first, last]) => (first === last ? first : `${first}-${last}`));
+    return `rows:${ranges.join(",")}`;
+  }
   if (filter.kind === "roles") return `roles:${filter.roles.map((role) => ROLES[role]).join(",")}`;
   const { by, merge, invert, path } = filter;
   return `${by}${merge ? ".merged" : ""}${invert ? ".inverted" : ""}:${path}`;
@@ -50,10 +53,6 @@ export function toggleRole(text: string, role: number): string {
   const shown = filter?.kind === "roles" ? filter.roles : [];
   const roles = [...ROLES.keys()].filter((known) => shown.includes(known) !== (known === role));
   return roles.length === 0 ? "" : writeFilter({ kind: "roles", roles });
-}
-
-function writeRange([first, last]: RowRange): string {
-  return first === last ? String(first) : `${first}-${last}`;
 }
 
 function readRange(text: string): RowRange[] {

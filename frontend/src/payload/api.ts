@@ -1,20 +1,11 @@
-import {
-  createClient,
-  type FleetQuery,
-  type LifetimesQuery,
-  type MemoryProfileQuery,
-  type MemoryViewerQuery,
-  type RowsQuery,
-  type TimeTablesQuery,
-  type TreeQuery,
-  type UsageQuery,
-} from "./generated/client";
+import { createClient } from "./generated/client";
 import { readLifetimes } from "./recording/lifetimes";
 import { readFirstView, readRecordingData, readUsage } from "./recording/recording";
 import { readTimeTables } from "./recording/times";
 import { readFleet } from "./responses/fleet";
 import { readForest } from "./responses/forest";
 import { type Fetch, onlyChanges, type Signal } from "./server";
+import type { Tables } from "./tables/tables";
 
 /** The contents of an offline report: recordings of the run it was made from, and their axes. */
 export interface Report {
@@ -33,20 +24,23 @@ export function createApi(fetch: Fetch) {
     changes: () => createClient(onlyChanges(fetch)),
     /** Fetch the file of a run's report. */
     downloadReport: (run: string) => fetch("report", { run }, null),
-    memoryViewer: async (query: MemoryViewerQuery, signal: Signal) =>
-      readFirstView(await client.memoryViewer(query, signal)),
-    memoryProfile: async (query: MemoryProfileQuery, signal: Signal) =>
-      readFirstView(await client.memoryProfile(query, signal)),
-    lifetimes: async (query: LifetimesQuery, signal: Signal) =>
-      readLifetimes(await client.lifetimes(query, signal)),
-    fleet: async (query: FleetQuery, signal: Signal) => readFleet(await client.fleet(query, signal)),
-    rows: async (query: RowsQuery, signal: Signal) => readRecordingData(await client.rows(query, signal)),
-    usage: async (query: UsageQuery, signal: Signal) =>
-      readUsage((await client.usage(query, signal)).table("usage")),
-    timeTables: async (query: TimeTablesQuery, signal: Signal) =>
-      readTimeTables(await client.timeTables(query, signal)),
-    tree: async (query: TreeQuery, signal: Signal) => readForest(await client.tree(query, signal)),
+    memoryViewer: decoded(client.memoryViewer, readFirstView),
+    memoryProfile: decoded(client.memoryProfile, readFirstView),
+    lifetimes: decoded(client.lifetimes, readLifetimes),
+    fleet: decoded(client.fleet, readFleet),
+    rows: decoded(client.rows, readRecordingData),
+    usage: decoded(client.usage, (tables) => readUsage(tables.table("usage"))),
+    timeTables: decoded(client.timeTables, readTimeTables),
+    tree: decoded(client.tree, readForest),
   };
+}
+
+/** Return a request whose tables are decoded. */
+function decoded<Query, Value>(
+  request: (query: Query, signal: Signal) => Promise<Tables>,
+  decode: (tables: Tables) => Value,
+) {
+  return async (query: Query, signal: Signal): Promise<Value> => decode(await request(query, signal));
 }
 
 export type Api = ReturnType<typeof createApi>;

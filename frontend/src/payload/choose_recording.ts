@@ -142,11 +142,8 @@ function runNamed(runs: Runs | null, run: string): Run | undefined {
 
 /** Return the run and the host in a recording's id, `run|host|title|memory`. Names may contain any character. */
 export function placeOfId(runs: Runs, id: string): { run: string; host: string } {
-  const run = longestStart(
-    id,
-    "",
-    runs.runs.map(({ name }) => name),
-  );
+  const names = runs.runs.map(({ name }) => name);
+  const run = longestStart(id, "", names);
   return { run, host: longestStart(id, `${run}|`, hostsOf(runs, run)) };
 }
 

@@ -12,8 +12,7 @@ import type { UsageQuery } from "./generated/client";
 import { DEFAULT_BUCKETS, MAX_SHARERS, ROLES, SAME_BUFFER, SAME_BYTES } from "./generated/constants";
 import { readUsage, type RecordingData, type Usage } from "./recording/recording";
 import { ApiError, type Fetch, requestJson, requestTables } from "./server";
-import type { Tables } from "./tables/tables";
-import type { TextColumn } from "./tables/text_column";
+import type { ColumnsOf, Tables } from "./tables/tables";
 
 /**
  * Responses that an offline report computes in the page, for one window, row or position. A report contains
@@ -21,8 +20,7 @@ import type { TextColumn } from "./tables/text_column";
  */
 
 /**
- * Reduce the usage of all positions to at most `buckets` buckets over positions [from, to). Peaks and valleys
- * are kept.
+ * Reduce the usage of all positions to at most `buckets` buckets over positions [from, to). Peaks and valleys are kept.
  */
 export function usageWindow(
   allPositions: Usage,
@@ -55,32 +53,20 @@ export function usageWindow(
   };
 }
 
-/**
- * Row data beyond the columns of api/rows: leaves in a tree of stack frames, and planned allocations; -1 is
- * none.
- */
-interface DetailTables {
-  stack: Int32Array;
-  freed_stack: Int32Array;
-  planned: Int32Array;
+/** Row data beyond the columns of api/rows: leaves in a tree of stack frames, and planned allocations; -1 is none. */
+const DETAIL_COLUMNS = { stack: "i32", freed_stack: "i32", planned: "i32" } as const;
+const FRAME_COLUMNS = { parent: "i32", function: "text", file: "text", line: "i32" } as const;
+
+interface DetailTables extends ColumnsOf<typeof DETAIL_COLUMNS> {
   plans: readonly PlannedAllocation[];
-  frames: { parent: Int32Array; function: TextColumn; file: TextColumn; line: Int32Array };
+  frames: ColumnsOf<typeof FRAME_COLUMNS>;
 }
 
 export function readDetailTables(tables: Tables): DetailTables {
-  const rows = tables.table("rows");
-  const frames = tables.table("frames");
   return {
-    stack: rows.i32("stack"),
-    freed_stack: rows.i32("freed_stack"),
-    planned: rows.i32("planned"),
+    ...tables.table("rows").read(DETAIL_COLUMNS),
     plans: (tables.meta as { planned: PlannedAllocation[] }).planned,
-    frames: {
-      parent: frames.i32("parent"),
-      function: frames.text("function"),
-      file: frames.text("file"),
-      line: frames.i32("line"),
-    },
+    frames: tables.table("frames").read(FRAME_COLUMNS),
   };
 }
 

@@ -26,10 +26,7 @@ export type SelectedChange =
   /** `entries` are those that the step counts, the largest changes first. */
   | { kind: "step"; step: WaterfallStep; entries: ComparedEntry[] };
 
-/**
- * Return an entry's name: the rows of its largest allocations in A and in B, "12,34"; "12," if it is in A
- * only.
- */
+/** Return an entry's name: the rows of its largest allocations in A and in B, "12,34"; "12," if it is in A only. */
 export function entryName({ row_a, row_b }: ComparedEntry): string {
   return `${row_a ?? ""},${row_b ?? ""}`;
 }

@@ -123,7 +123,10 @@ export function findingsOf(capture: FleetCapture): Finding[] {
         other.recording === null
           ? `no ${other.module}, which most hosts have`
           : `${other.module} differs from that of most hosts: ${other.difference}`,
-      bytes: difference(other.reserved_bytes, other.usual_reserved_bytes),
+      bytes:
+        other.reserved_bytes === null || other.usual_reserved_bytes === null
+          ? null
+          : other.reserved_bytes - other.usual_reserved_bytes,
       recording: other.recording,
       usual: other.usual_recording,
     })),
@@ -142,10 +145,6 @@ export function findingsOf(capture: FleetCapture): Finding[] {
       recording,
     })),
   ];
-}
-
-function difference(own: number | null, usual: number | null): number | null {
-  return own === null || usual === null ? null : own - usual;
 }
 
 function named(hosts: readonly string[]): string {

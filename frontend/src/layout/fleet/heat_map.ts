@@ -145,12 +145,8 @@ export function shortNames(names: readonly string[]): string[] {
     while (at < first.length && others.every((name) => at < name.length && same(name, at))) at++;
     return at;
   };
-  const start = first
-    .slice(
-      0,
-      common((name, at) => name[at] === first[at]),
-    )
-    .replace(/\d+$/, "").length;
+  const beginning = common((name, at) => name[at] === first[at]);
+  const start = first.slice(0, beginning).replace(/\d+$/, "").length;
   const ending = common((name, at) => name.at(-1 - at) === first.at(-1 - at));
   const end = first.slice(first.length - ending).replace(/^\d+/, "").length;
   const short = names.map((name) => name.slice(start, Math.max(name.length - end, start)));

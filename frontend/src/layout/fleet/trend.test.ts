@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { TrendPoint, TrendSeries } from "../../payload/generated/answers";
-import { nearestMark, placeLabels, trendChart } from "./trend";
+import { nearestMark } from "../axis";
+import { placeLabels, trendChart } from "./trend";
 
 const GIB = 2 ** 30;
 
@@ -53,8 +54,8 @@ describe("the trend chart", () => {
     const chart = trendChart(DAYS, "day", 10);
     const size = { width: 1000, height: 200 };
     const y = (1 - chart.marks[2].y) * 200;
-    expect(nearestMark(chart, { x: 795, y }, size, 20)?.point).toBe(2);
-    expect(nearestMark(chart, { x: 500, y }, size, 20)).toBe(null);
+    expect(nearestMark(chart.marks, { x: 795, y }, size, 20)?.point).toBe(2);
+    expect(nearestMark(chart.marks, { x: 500, y }, size, 20)).toBe(null);
   });
 
   it("keeps texts of rises apart, and within the plot", () => {

@@ -64,7 +64,8 @@ export function trendChart({ points }: TrendSeries, by: TrendBy, mostTicks: numb
     })),
     bytes: byteTicks(span, 5),
     times: spaced(
-      points.map(({ day, capture }) => (by === "day" ? day : shortName(capture))),
+      // The last part of a capture's name is its session.
+      points.map(({ day, capture }) => (by === "day" ? day : capture.slice(capture.lastIndexOf("/") + 1))),
       x,
       mostTicks,
     ),
@@ -98,27 +99,6 @@ function spaced(
     if (before === undefined || x(i) - before.x >= gap) found.push({ x: x(i), label });
   });
   return found;
-}
-
-/** Return the last part of a capture's name, its session. */
-function shortName(capture: string): string {
-  return capture.slice(capture.lastIndexOf("/") + 1);
-}
-
-/** Return the mark that is nearest to a point of the plot, in pixels; null if none is near. */
-export function nearestMark(
-  { marks }: TrendChart,
-  at: { x: number; y: number },
-  size: { width: number; height: number },
-  reach: number,
-): TrendMark | null {
-  let best: TrendMark | null = null;
-  let least = reach;
-  for (const mark of marks) {
-    const away = Math.hypot(mark.x * size.width - at.x, (1 - mark.y) * size.height - at.y);
-    if (away < least) [best, least] = [mark, away];
-  }
-  return best;
 }
 
 /**

@@ -123,9 +123,7 @@ function add(rects: Rects, x0: number, x1: number, y0: number, y1: number, color
   rects.row[to] = row;
 }
 
-/**
- * Call `visit` for each column, `wide` pixels apart, with the position in it that has the most bytes in use.
- */
+/** Call `visit` for each column, `wide` pixels apart, with the position in it that has the most bytes in use. */
 function visitFullestPositions(
   stack: AgeStack,
   clock: Float64Array | null,

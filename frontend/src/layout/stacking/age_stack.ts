@@ -1,4 +1,4 @@
-import { radixSortBy } from "../../base/sort";
+import { lowerBound, radixSortBy } from "../../base/sort";
 import type { Rows } from "../../payload/recording/rows";
 import type { TimelineBox } from "../axis";
 import type { Placement } from "./stacking";
@@ -17,8 +17,7 @@ export interface RowsByAge {
 }
 
 /**
- * Sort the charged rows by age. Rows allocated at the same position, or before the first one, keep their
- * table order.
+ * Sort the charged rows by age. Rows allocated at the same position, or before the first one, keep their table order.
  */
 export function rowsByAge({ length, start, end, charge, color }: Rows, positions: number): RowsByAge {
   const lives = new Uint32Array(length);
@@ -54,9 +53,8 @@ const RANKS_PER_RUN = 256;
 const POSITIONS_PER_STRETCH = 64;
 
 /**
- * Live rows stacked by age at every position, without gaps: when a row is freed, all rows above it move down.
- * The top is the bytes in use. A row has no fixed height, so its place at a position is computed from the
- * rows live there.
+ * Live rows stacked by age at every position, without gaps: when a row is freed, all rows above it move down. The top
+ * is the bytes in use. A row has no fixed height, so its place at a position is computed from the rows live there.
  */
 export class AgeStack {
   /** Bytes in use at each position. */
@@ -130,15 +128,7 @@ export class AgeStack {
 
   /** Return the number of rows allocated at or before a position. These are the first ranks. */
   allocatedBy(position: number): number {
-    const { length, start } = this.rows;
-    let low = 0;
-    let high = length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (start[middle] <= position) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return lowerBound(this.rows.start, position + 1, 0, this.rows.length);
   }
 
   /**

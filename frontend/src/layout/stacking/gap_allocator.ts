@@ -133,10 +133,7 @@ const number = new Float64Array(1);
 const halves = new Int32Array(number.buffer);
 const EXPONENT_OF_ONE = 1023 << 5;
 
-/**
- * Return the list of a size: the exponent and the first five bits of the mantissa of its IEEE 754
- * representation.
- */
+/** Return the list of a size: the exponent and the first five bits of the mantissa of its IEEE 754 representation. */
 function listOfSize(bytes: number): number {
   number[0] = Math.max(bytes, 1);
   return Math.min((halves[1] >> 15) - EXPONENT_OF_ONE, LISTS - 1);

@@ -118,10 +118,7 @@ export function applyPlacement(
   };
 }
 
-/**
- * Return rows by address. Regions are kept if they are reserved memory; otherwise unused addresses are cut
- * out.
- */
+/** Return rows by address. Regions are kept if they are reserved memory; otherwise unused addresses are cut out. */
 export function mapByAddress(kind: string, { rows, regions }: PlacedRows): PlacedRows {
   return regionsAreReserved(kind, regions)
     ? { rows, regions }

@@ -7,8 +7,7 @@ import { parseFilters } from "./table_filter";
 export type Value = string | number | null;
 
 /**
- * A field of the rows of a table: what it is sorted by, searched for, and saved as. A row may be its number in
- * columns.
+ * A field of the rows of a table: what it is sorted by, searched for, and saved as. A row may be its number in columns.
  */
 export interface Field<Row> {
   /** Name in the URL. */

@@ -91,17 +91,12 @@ export function parseSizeFilter(text: string): ((bytes: number) => boolean) | nu
   const compared = /^\s*(<=|>=|≤|≥|<|>|=)?(.*)$/.exec(text);
   const limit = parseBytes(compared?.[2] ?? "");
   if (compared === null || limit === null) return null;
-  switch (compared[1]) {
-    case "<":
-      return (bytes) => bytes < limit;
-    case "<=":
-    case "≤":
-      return (bytes) => bytes <= limit;
-    case ">":
-      return (bytes) => bytes > limit;
-    case "=":
-      return (bytes) => bytes === limit;
-    default:
-      return (bytes) => bytes >= limit;
-  }
+  const filters: Partial<Record<string, (bytes: number) => boolean>> = {
+    "<": (bytes) => bytes < limit,
+    "<=": (bytes) => bytes <= limit,
+    "≤": (bytes) => bytes <= limit,
+    ">": (bytes) => bytes > limit,
+    "=": (bytes) => bytes === limit,
+  };
+  return filters[compared[1]] ?? ((bytes) => bytes >= limit);
 }

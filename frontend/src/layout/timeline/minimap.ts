@@ -1,19 +1,11 @@
-import { pan, type Span, type View } from "../axis";
+import { pan, type PixelBox, type Span, type View } from "../axis";
 import { xPixel, yPixel } from "./rects";
-
-/** The visible window on the minimap, in pixels. */
-interface MinimapWindow {
-  x: number;
-  y: number;
-  width: number;
-  height: number;
-}
 
 /** A smaller window could be neither seen nor dragged. */
 const MIN_PIXELS = 6;
 
 /** Return the view's window on a minimap of width x height pixels. */
-export function windowOnMap(view: View, extent: View, width: number, height: number): MinimapWindow {
+export function windowOnMap(view: View, extent: View, width: number, height: number): PixelBox {
   const [x, across] = fitWindow(
     xPixel(view.x[0], extent.x, width),
     xPixel(view.x[1], extent.x, width),
@@ -33,7 +25,7 @@ function fitWindow(from: number, to: number, limit: number): [number, number] {
   return [start, length];
 }
 
-export function isInside(window: MinimapWindow, x: number, y: number): boolean {
+export function isInside(window: PixelBox, x: number, y: number): boolean {
   return x >= window.x && x <= window.x + window.width && y >= window.y && y <= window.y + window.height;
 }
 

@@ -1,6 +1,6 @@
 import { RESERVED } from "../../base/colors";
 import type { Span, TimelineBox, View } from "../axis";
-import { type Blocks, type TimelineIndex, visitRuns } from "./blocks";
+import { type TimelineIndex, visitRuns } from "./blocks";
 
 /**
  * Rectangles in pixels, x to the right and y down, clipped to the picture. Edges are fractional: a lifetime
@@ -15,6 +15,8 @@ export interface Rects {
   color: Uint8Array;
   row: Int32Array;
 }
+
+export const RECT_COLUMNS = ["x0", "x1", "y0", "y1", "color", "row"] as const;
 
 export function emptyRects(capacity: number): Rects {
   return {
@@ -33,9 +35,7 @@ export function appendRect(rects: Rects): number {
   const { length, x0 } = rects;
   if (length === x0.length) {
     const grown = emptyRects(Math.max(length * 2, 1024));
-    for (const edge of ["x0", "x1", "y0", "y1"] as const) grown[edge].set(rects[edge]);
-    grown.color.set(rects.color);
-    grown.row.set(rects.row);
+    for (const column of RECT_COLUMNS) grown[column].set(rects[column]);
     Object.assign(rects, grown);
   }
   rects.length = length + 1;
@@ -55,39 +55,27 @@ export function layoutTimeline(
   least = 0,
 ): Rects {
   out.length = 0;
-  const value = (view.x[1] - view.x[0]) / width;
-  const layout = (from: number, to: number): void =>
-    layoutRun(index.blocks, from, to, view, width, height, out);
-  visitRuns(index, view.x, layout, least * value);
+  const layoutRun = (from: number, to: number): void => {
+    const { start, end, bottom, top, color, row } = index.blocks;
+    const [left, right] = view.x;
+    const [low, high] = view.y;
+    const perPosition = width / (right - left);
+    const perByte = height / (high - low);
+    let count = out.length;
+    for (let i = from; i < to; i++) {
+      if (end[i] <= left || top[i] <= low || bottom[i] >= high) continue;
+      out.x0[count] = start[i] <= left ? 0 : (start[i] - left) * perPosition;
+      out.x1[count] = end[i] >= right ? width : (end[i] - left) * perPosition;
+      out.y0[count] = top[i] >= high ? 0 : (high - top[i]) * perByte;
+      out.y1[count] = bottom[i] <= low ? height : (high - bottom[i]) * perByte;
+      out.color[count] = color[i];
+      out.row[count] = row[i];
+      count += 1;
+    }
+    out.length = count;
+  };
+  visitRuns(index, view.x, layoutRun, (least * (view.x[1] - view.x[0])) / width);
   return out;
-}
-
-function layoutRun(
-  blocks: Blocks,
-  from: number,
-  to: number,
-  view: View,
-  width: number,
-  height: number,
-  out: Rects,
-): void {
-  const { start, end, bottom, top, color, row } = blocks;
-  const [left, right] = view.x;
-  const [low, high] = view.y;
-  const perPosition = width / (right - left);
-  const perByte = height / (high - low);
-  let count = out.length;
-  for (let i = from; i < to; i++) {
-    if (end[i] <= left || top[i] <= low || bottom[i] >= high) continue;
-    out.x0[count] = start[i] <= left ? 0 : (start[i] - left) * perPosition;
-    out.x1[count] = end[i] >= right ? width : (end[i] - left) * perPosition;
-    out.y0[count] = top[i] >= high ? 0 : (high - top[i]) * perByte;
-    out.y1[count] = bottom[i] <= low ? height : (high - bottom[i]) * perByte;
-    out.color[count] = color[i];
-    out.row[count] = row[i];
-    count += 1;
-  }
-  out.length = count;
 }
 
 /** Return the pixel of a value along x. */

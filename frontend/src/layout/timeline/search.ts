@@ -74,9 +74,7 @@ export function intersectHighlights(one: Uint8Array | null, other: Uint8Array | 
   return one.map((highlighted, row) => highlighted & other[row]);
 }
 
-/**
- * Return the next or previous match, wrapping around; without a current match, the first from `position` on.
- */
+/** Return the next or previous match, wrapping around; without a current match, the first from `position` on. */
 export function nextMatch(
   matches: Uint32Array,
   current: number | null,

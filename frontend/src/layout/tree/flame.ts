@@ -1,10 +1,11 @@
+import type { PixelBox } from "../axis";
 import { childrenOf, type Tree } from "./tree";
 
 /**
  * A rectangle of a tree in pixels, x to the right and y down. Nodes too small to draw are gathered into one
  * box: `node` is then their parent and `gathered` their number; otherwise `gathered` is 0.
  */
-export interface TreeBox {
+export interface TreeBox extends PixelBox {
   node: number;
   gathered: number;
   /** Whether the box stands for the rows of the node itself, next to its children. */
@@ -13,10 +14,6 @@ export interface TreeBox {
   folded: number;
   /** Top of a chain of nodes drawn as one box, with `node` at the bottom; otherwise the node itself. */
   from: number;
-  x: number;
-  y: number;
-  width: number;
-  height: number;
 }
 
 export const FLAME_LINE_HEIGHT = 20;
@@ -53,10 +50,7 @@ function onlyChild(tree: Tree, total: Float64Array, node: number): number {
   return children.length === 1 && total[children[0]] === total[node] ? children[0] : -1;
 }
 
-/**
- * Lay out `top` and its descendants, one line for each level. Widths are proportional to weights, largest
- * first.
- */
+/** Lay out `top` and its descendants, one line for each level. Widths are proportional to weights, largest first. */
 export function flame(
   tree: Tree,
   total: Float64Array,

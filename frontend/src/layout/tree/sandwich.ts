@@ -145,30 +145,21 @@ export function sandwich(tree: Tree, label: string, shown = label): Sandwich | n
     for (let at = tree.parent[node]; at > 0; at = tree.parent[at]) above[node] = up.below(above[node], at);
   }
   if (!inside.includes(1)) return null;
+  /** Return the paths as a tree whose root has the label; `ends` are those of the nodes. */
+  const rooted = (paths: Paths, ends: Int32Array): Tree => {
+    const made = paths.tree(
+      tree.leaf.map((leaf) => ends[leaf]),
+      0,
+    );
+    const { names, text } = made;
+    made.name[0] = names;
+    return { ...made, names: names + 1, text: (name) => (name === names ? shown : text(name)) };
+  };
   return {
-    callees: withRoot(
-      down.tree(
-        tree.leaf.map((leaf) => below[leaf]),
-        0,
-      ),
-      shown,
-    ),
-    callers: withRoot(
-      up.tree(
-        tree.leaf.map((leaf) => above[leaf]),
-        0,
-      ),
-      shown,
-    ),
+    callees: rooted(down, below),
+    callers: rooted(up, above),
     rows: Uint8Array.from(tree.leaf, (leaf) => inside[leaf]),
   };
-}
-
-/** Give the root of a tree a label. */
-function withRoot(tree: Tree, label: string): Tree {
-  const { names, text } = tree;
-  tree.name[0] = names;
-  return { ...tree, names: names + 1, text: (name) => (name === names ? label : text(name)) };
 }
 
 function functionOfName(tree: Tree, name: number, known: Map<number, string>): string {

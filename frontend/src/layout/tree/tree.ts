@@ -37,9 +37,8 @@ interface PlaceholderLabels {
 }
 
 /**
- * Join the trees of a forest under one root, and add nodes for rows without a path. If `before` is set,
- * allocations older than an allocator's recording have a node of their own, because nothing is known about
- * them.
+ * Join the trees of a forest under one root, and add nodes for rows without a path. If `before` is set, allocations
+ * older than an allocator's recording have a node of their own, because nothing is known about them.
  */
 export function buildTree(forest: Forest, rows: Rows, labels: PlaceholderLabels, before: boolean): Tree {
   const { length, label } = forest;

@@ -46,7 +46,10 @@ export function treeLines(
     const children = childrenOf(tree, node).filter(
       (child) => weights.total[child] !== 0 && (leads === null || found || leads[child] === 1),
     );
-    const begins = leads === null ? level < EXPANDED_LEVELS || next.alone : hasMarkedChild(tree, leads, node);
+    const begins =
+      leads === null
+        ? level < EXPANDED_LEVELS || next.alone
+        : childrenOf(tree, node).some((child) => leads[child] === 1);
     const open = begins !== toggled.has(node);
     lines.push({ node, level, expanded: children.length === 0 ? null : open });
     if (!open) continue;
@@ -62,10 +65,6 @@ function markAncestors({ length, parent }: Tree, marked: Uint8Array): Uint8Array
   const leads = marked.slice();
   for (let node = length - 1; node > 0; node--) if (leads[node] === 1) leads[parent[node]] = 1;
   return leads;
-}
-
-function hasMarkedChild(tree: Tree, leads: Uint8Array, node: number): boolean {
-  return childrenOf(tree, node).some((child) => leads[child] === 1);
 }
 
 function compareNodes(tree: Tree, weights: Weights, { key, descending }: TreeSort) {

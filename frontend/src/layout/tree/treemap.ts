@@ -1,12 +1,6 @@
+import type { PixelBox } from "../axis";
 import type { TreeBox } from "./flame";
 import { childrenOf, type Tree } from "./tree";
-
-interface Rect {
-  x: number;
-  y: number;
-  width: number;
-  height: number;
-}
 
 /** Height of the heading of a node with visible children. */
 export const HEADING_HEIGHT = 17;
@@ -28,7 +22,7 @@ export function treemap(
   height: number,
 ): TreeBox[] {
   const boxes: TreeBox[] = [];
-  const put = (from: number, rect: Rect): void => {
+  const put = (from: number, rect: PixelBox): void => {
     const { node, children } = chain(tree, total, from);
     boxes.push({ node, gathered: 0, own: false, folded: 0, from, ...rect });
     if (children.length === 0 || rect.width < MIN_HEADED.width || rect.height < MIN_HEADED.height) return;
@@ -42,7 +36,7 @@ export function treemap(
     const drawn = children.filter((child) => total[child] * perWeight >= MIN_AREA);
     const small = children.slice(drawn.length);
     const area = (nodes: number[]): number => nodes.reduce((sum, child) => sum + total[child], 0) * perWeight;
-    const items: { area: number; put: (at: Rect) => void }[] = drawn.map((child) => ({
+    const items: { area: number; put: (at: PixelBox) => void }[] = drawn.map((child) => ({
       area: area([child]),
       put: (at) => put(child, at),
     }));
@@ -56,19 +50,14 @@ export function treemap(
       put: (at) => void boxes.push({ node, gathered: 0, own: true, folded: 0, from: node, ...at }),
     });
     const some = items.filter((item) => item.area >= 1).sort((a, b) => b.area - a.area);
-    squarify(
-      some.map((item) => item.area),
-      inside,
-    ).forEach((at, i) => some[i].put(at));
+    const areas = some.map((item) => item.area);
+    squarify(areas, inside).forEach((at, i) => some[i].put(at));
   };
   if (total[top] > 0 && width > 0 && height > 0) put(top, { x: 0, y: 0, width, height });
   return boxes;
 }
 
-/**
- * Follow a node down while one child has all of its weight. Return the last node with its children, largest
- * first.
- */
+/** Follow a node down while one child has all of its weight. Return the last node with its children, largest first. */
 function chain(tree: Tree, total: Float64Array, from: number): { node: number; children: number[] } {
   let node = from;
   for (;;) {
@@ -80,12 +69,11 @@ function chain(tree: Tree, total: Float64Array, from: number): { node: number; c
 }
 
 /**
- * Fill a rectangle with rectangles of these areas, largest first, as square as possible. Rows lie along the
- * shorter side; each takes as many areas as improve its worst aspect ratio (Bruls, Huizing and van Wijk,
- * 2000).
+ * Fill a rectangle with rectangles of these areas, largest first, as square as possible. Rows lie along the shorter
+ * side; each takes as many areas as improve its worst aspect ratio (Bruls, Huizing and van Wijk, 2000).
  */
-export function squarify(areas: readonly number[], into: Rect): Rect[] {
-  const placed: Rect[] = [];
+export function squarify(areas: readonly number[], into: PixelBox): PixelBox[] {
+  const placed: PixelBox[] = [];
   let left = into;
   for (let from = 0; from < areas.length;) {
     const side = Math.min(left.width, left.height);
@@ -110,7 +98,7 @@ function worstRatio(most: number, least: number, sum: number, side: number): num
 }
 
 /** Place a row along the shorter side and return the remaining rectangle. */
-function putRow(areas: readonly number[], sum: number, into: Rect, placed: Rect[]): Rect {
+function putRow(areas: readonly number[], sum: number, into: PixelBox, placed: PixelBox[]): PixelBox {
   let { x, y } = into;
   if (into.width >= into.height) {
     const width = into.height > 0 ? sum / into.height : 0;

@@ -43,8 +43,7 @@ export function availableCurves({ reported }: Usage, ceiling: boolean, limit = f
 }
 
 /**
- * Return the visible curves. `switched` lists, separated by commas, the curves whose state differs from the
- * default.
+ * Return the visible curves. `switched` lists, separated by commas, the curves whose state differs from the default.
  */
 export function shownCurves(known: readonly CurveKey[], switched: string): CurveKey[] {
   const changed = new Set(switched.split(","));

@@ -18,10 +18,7 @@ export const PROGRAM_COLUMNS = { name: "text", op: "text", op_name: "text", comp
 /** Positions of a recording. */
 export interface Program extends ColumnsOf<typeof PROGRAM_COLUMNS> {
   length: number;
-  /**
-   * Time of each event in ns since the profile started, never decreasing; null for a schedule, which has no
-   * clock.
-   */
+  /** Time of each event in ns since the profile started, never decreasing; null for a schedule, which has no clock. */
   time_ns: Float64Array | null;
   /** Bytes in use at each event that no row explains; null if rows explain all bytes. */
   unexplained: Float64Array | null;
@@ -128,15 +125,20 @@ function lastAtOrBefore(values: Float64Array, value: number): number {
   return low - 1;
 }
 
-/** Response of api/memory_viewer and api/memory_profile. */
-export interface FirstView {
+interface FirstViewMeta {
   recording: Summary;
-  length: number;
+  axis: { length: number };
   verdict: RecordingVerdict;
   figures: Figure[];
   caveats: Caveat[];
   /** The out-of-memory failure; null unless the recording is an error. */
   out_of_memory: OutOfMemory | null;
+  peak: { position: number };
+}
+
+/** Response of api/memory_viewer and api/memory_profile. */
+export interface FirstView extends Omit<FirstViewMeta, "axis" | "peak"> {
+  length: number;
   peak: number;
   usage: Usage;
   rows: Rows;
@@ -153,16 +155,6 @@ export interface RecordingData {
   program: Program;
   /** Null if the profile has no named spans. */
   spans: Spans | null;
-}
-
-interface FirstViewMeta {
-  recording: Summary;
-  axis: { length: number };
-  verdict: RecordingVerdict;
-  figures: Figure[];
-  caveats: Caveat[];
-  out_of_memory: OutOfMemory | null;
-  peak: { position: number };
 }
 
 export function readFirstView(tables: Tables): FirstView {

@@ -87,10 +87,7 @@ export const REGION_COLUMNS = {
 /** Buffer allocations or segments that contain the rows. */
 export interface Regions extends ColumnsOf<typeof REGION_COLUMNS> {
   length: number;
-  /**
-   * Whether regions end where the reserved memory ends. If not, bytes that no row ever used may belong to
-   * anything.
-   */
+  /** Whether regions end where the reserved memory ends. If not, bytes that no row ever used may belong to anything. */
   bounded: boolean;
 }
 

@@ -47,7 +47,8 @@ export function choiceNamer(step: FitStep): (choice: FitChoice) => string {
   const { choices } = step;
   const differ = (read: (choice: FitChoice) => unknown): boolean => new Set(choices.map(read)).size > 1;
   const named = knobNames(step).filter((name) => differ(({ knobs }) => knobs[name]));
-  const targets = differ(({ target }) => target) || (named.length === 0 && !differ(changesOf));
+  const targets =
+    differ(({ target }) => target) || (named.length === 0 && !differ(({ changes }) => changes.join("\n")));
   return (choice) => {
     const knobs = Object.entries(choice.knobs).filter(([name]) => named.includes(name));
     const parts = [
@@ -63,10 +64,6 @@ export function choiceNamer(step: FitStep): (choice: FitChoice) => string {
 export function largestText(value: FitCandidate["value"] | undefined, first: FitCandidate): string {
   if (value !== undefined) return String(value);
   return first.changes.length > 0 && first.value !== null ? `below ${String(first.value)}` : "none fits";
-}
-
-function changesOf({ changes }: FitChoice): string {
-  return changes.join("\n");
 }
 
 /** Return the names of all knobs other than the searched one. */
@@ -86,17 +83,11 @@ export function stepTimeText({ step_seconds: seconds, utilization }: FitCandidat
   return `${formatSeconds(seconds)}, ${formatShare(utilization, 1)} MFU`;
 }
 
-/** Format what binds an estimated time, the largest share first: "memory 56%, other devices 43%". */
-export function boundText({ bound_seconds: bound, step_seconds: total }: FitCandidate): string {
-  return sharesText(bound, total);
-}
-
-/** Format the shares of an estimated time that kinds of work take: "recomputation 29%, copies 4%". */
-export function workText({ work_seconds: work, step_seconds: total }: FitCandidate): string {
-  return sharesText(work, total);
-}
-
-function sharesText(parts: Record<string, number>, total: number): string {
+/**
+ * Format the shares of an estimated time, the largest first: of what binds it, "memory 56%, other devices 43%"; of
+ * kinds of work, "recomputation 29%, copies 4%".
+ */
+export function sharesText(parts: Record<string, number>, total: number): string {
   return Object.entries(parts)
     .sort(([, a], [, b]) => b - a)
     .map(([name, seconds]) => `${name} ${formatShare(seconds, total)}`)

@@ -32,10 +32,7 @@ export function bestChange(list: AdviceList): { title: string; saving: string; a
   return { title: best.title, saving: savingText(best) + shown, about: best.sentence };
 }
 
-/**
- * Return the name of a recording in a list: a program's or file's title, or the memory's name for memory over
- * time.
- */
+/** Return the name of a recording in a list: a program's or file's title, or the memory's name for memory over time. */
 export function recordingName({ axis, title, memory }: Summary): string {
   return axis === "TIME" ? memory : title;
 }

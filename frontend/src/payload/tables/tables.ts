@@ -70,21 +70,10 @@ export class Table {
     return column instanceof Int32Array ? new Float64Array(column) : this.column(name, Float64Array);
   }
 
-  i32(name: string): Int32Array {
-    return this.column(name, Int32Array);
-  }
-
-  u32(name: string): Uint32Array {
-    return this.column(name, Uint32Array);
-  }
-
-  u8(name: string): Uint8Array {
-    return this.column(name, Uint8Array);
-  }
-
-  text(name: string): TextColumn {
-    return this.column(name, TextColumn);
-  }
+  i32 = (name: string): Int32Array => this.column(name, Int32Array);
+  u32 = (name: string): Uint32Array => this.column(name, Uint32Array);
+  u8 = (name: string): Uint8Array => this.column(name, Uint8Array);
+  text = (name: string): TextColumn => this.column(name, TextColumn);
 
   has(name: string): boolean {
     return this.columns.has(name);
@@ -116,7 +105,7 @@ export class Tables {
 }
 
 interface ColumnHeader {
-  type: "u8" | "i32" | "u32" | "f64";
+  type: keyof typeof ARRAYS;
   offset: number;
   dictionary?: string;
 }
@@ -170,14 +159,5 @@ function readColumn(
     // Codes are read as unsigned, so -1 (no text) lies outside every dictionary.
     return new TextColumn(new Uint32Array(answer, body + offset, length), text);
   }
-  switch (type) {
-    case "u8":
-      return new Uint8Array(answer, body + offset, length);
-    case "i32":
-      return new Int32Array(answer, body + offset, length);
-    case "u32":
-      return new Uint32Array(answer, body + offset, length);
-    case "f64":
-      return new Float64Array(answer, body + offset, length);
-  }
+  return new ARRAYS[type](answer, body + offset, length);
 }

@@ -26,26 +26,21 @@ export function emptyFrameBuffer(width: number, height: number): FrameBuffer {
 }
 
 /**
- * Blocks at least this large in both directions have an edge; smaller ones would be all edge. A block that
- * continues beyond the top or right of the picture has no edge there, because moving the picture would move
- * the edge along.
+ * Blocks at least this large in both directions have an edge; smaller ones would be all edge. A block that continues
+ * beyond the top or right of the picture has no edge there, because moving the picture would move the edge along.
  */
 const MIN_EDGED = 4;
 
 /**
- * Limit of pixels painted over each other, in pictures. Blocks of one region overlap only where they share
- * memory, so valid recordings paint a few pictures. Beyond the limit, only the first row of pixels of a block
- * is painted.
+ * Limit of pixels painted over each other, in pictures. Blocks of one region overlap only where they share memory, so
+ * valid recordings paint a few pictures. Beyond the limit, only the first row of pixels of a block is painted.
  */
 const MAX_OVERDRAW = 64;
 
 /** Runs this short are cheaper to walk than to test. */
 const SHORT_RUN = 8;
 
-/**
- * Draws rectangles of at least one pixel directly and smaller ones as texture. Reusable; keeps only scratch
- * memory.
- */
+/** Draws rectangles of at least one pixel directly and smaller ones as texture. Reusable; keeps only scratch memory. */
 export class Raster {
   private readonly texture = new Texture();
   private budget = 0;
@@ -111,9 +106,7 @@ export class Raster {
     }
   }
 
-  /**
-   * Assign the free pixels of a small block to it. Larger blocks and earlier small blocks keep their pixels.
-   */
+  /** Assign the free pixels of a small block to it. Larger blocks and earlier small blocks keep their pixels. */
   private claim(
     { width, ids }: FrameBuffer,
     left: number,

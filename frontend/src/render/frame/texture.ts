@@ -137,9 +137,7 @@ export class Texture {
     }
   }
 
-  /**
-   * Sum up the steps between two columns, blend them and the column sums over the row, and clear the steps.
-   */
+  /** Sum up the steps between two columns, blend them and the column sums over the row, and clear the steps. */
   private blendRow(pixels: Uint32Array, row: number, from: number, to: number): void {
     const { steps, columns } = this;
     let weight = 0;

@@ -180,11 +180,9 @@ export class Painter {
     rough: boolean,
   ): Labels {
     const rects = this.layer.layout({ view, width, height, rough, minWidth: labelWidth });
-    const chosen = labelCandidates(rects, labelWidth, labelHeight, MAX_LABELS);
-    return pickLabels(
-      rects,
-      chosen.filter((i) => isLabelVisible(rects, i, labelWidth, frame)),
-    );
+    const roomy = labelCandidates(rects, labelWidth, labelHeight, MAX_LABELS);
+    const chosen = roomy.filter((i) => isLabelVisible(rects, i, labelWidth, frame));
+    return pickLabels(rects, chosen);
   }
 
   /** Draw the picture in parts, for vector graphics. */

@@ -1,5 +1,5 @@
 import type { View } from "../../layout/axis";
-import { emptyRects, type Rects } from "../../layout/timeline/rects";
+import { emptyRects, RECT_COLUMNS, type Rects } from "../../layout/timeline/rects";
 import { colorIndex, type Palette, rgbOf, SHADES } from "../frame/palette";
 import type { FrameBuffer } from "../frame/raster";
 
@@ -93,9 +93,7 @@ export interface Labels {
 export interface Picture {
   frame: FrameBuffer;
   labels: Labels;
-  /**
-   * The view that the picture shows: the requested view, or for a moved picture, the nearest one in whole pixels.
-   */
+  /** The view that the picture shows: the requested view, or for a moved picture, the nearest one in whole pixels. */
   view: View;
   /** Whether the picture was moved, scaled or drawn in fewer columns. An exact one should follow. */
   rough: boolean;
@@ -140,12 +138,7 @@ export function selectRects(rects: Rects, keep: (i: number) => boolean): Rects {
   for (let i = 0; i < rects.length; i++) {
     if (!keep(i)) continue;
     const to = kept.length++;
-    kept.x0[to] = rects.x0[i];
-    kept.x1[to] = rects.x1[i];
-    kept.y0[to] = rects.y0[i];
-    kept.y1[to] = rects.y1[i];
-    kept.color[to] = rects.color[i];
-    kept.row[to] = rects.row[i];
+    for (const column of RECT_COLUMNS) kept[column][to] = rects[column][i];
   }
   return kept;
 }

@@ -1,25 +1,21 @@
 import { messageOf } from "../../base/errors";
 import { Painter } from "../painter/painter";
-import { handleRequest, type PaintReply, type PaintRequest, replyTransfers } from "./protocol";
+import {
+  handleRequest,
+  type PaintReply,
+  type PaintRequest,
+  replyTransfers,
+  type WorkerScope,
+} from "./protocol";
 
-/** The worker's own global scope. The DOM types describe only the page's side. */
-interface WorkerScope {
-  onmessage: ((event: MessageEvent<PaintRequest>) => void) | null;
-  postMessage(reply: PaintReply, transfer: Transferable[]): void;
-}
-
-const scope = self as unknown as WorkerScope;
+const scope = self as unknown as WorkerScope<PaintRequest, PaintReply>;
 const painter = new Painter();
 
 scope.onmessage = ({ data }) => {
-  const reply = handleOrFail(data);
-  if (reply !== null) scope.postMessage(reply, replyTransfers(reply));
-};
-
-function handleOrFail(request: PaintRequest): PaintReply | null {
   try {
-    return handleRequest(painter, request);
+    const reply = handleRequest(painter, data);
+    if (reply !== null) scope.postMessage(reply, replyTransfers(reply));
   } catch (error) {
-    return { kind: "failed", message: messageOf(error) };
+    scope.postMessage({ kind: "failed", message: messageOf(error) });
   }
-}
+};

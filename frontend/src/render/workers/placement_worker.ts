@@ -1,14 +1,8 @@
 import { messageOf } from "../../base/errors";
 import { placeRows } from "../../layout/stacking/stacking";
-import type { PlacementReply, PlacementRequest } from "./protocol";
+import type { PlacementReply, PlacementRequest, WorkerScope } from "./protocol";
 
-/** The worker's own global scope. The DOM types describe only the page's side. */
-interface WorkerScope {
-  onmessage: ((event: MessageEvent<PlacementRequest>) => void) | null;
-  postMessage(reply: PlacementReply, transfer?: Transferable[]): void;
-}
-
-const scope = self as unknown as WorkerScope;
+const scope = self as unknown as WorkerScope<PlacementRequest, PlacementReply>;
 
 scope.onmessage = ({ data: { layout, lifetimes } }) => {
   try {

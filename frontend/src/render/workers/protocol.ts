@@ -6,9 +6,13 @@ import type { FrameBuffer } from "../frame/raster";
 import type { Painter } from "../painter/painter";
 import type { PaintOrder, Picture, VectorParts } from "../painter/picture";
 
-/**
- * Canvases of the page. Pictures of one canvas are drawn in order; a new order replaces one that still waits.
- */
+/** A worker's own global scope. The DOM types describe only the page's side. */
+export interface WorkerScope<Request, Reply> {
+  onmessage: ((event: MessageEvent<Request>) => void) | null;
+  postMessage(reply: Reply, transfer?: Transferable[]): void;
+}
+
+/** Canvases of the page. Pictures of one canvas are drawn in order; a new order replaces one that still waits. */
 export type CanvasName = "plot" | "map";
 
 /** Messages from the page to the painter. Frame buffers are transferred without copying. */
@@ -49,39 +53,25 @@ export function handleRequest(painter: Painter, request: PaintRequest): PaintRep
 
 /** Return the buffers to transfer to the worker with a request. */
 export function requestTransfers(request: PaintRequest): Transferable[] {
-  switch (request.kind) {
-    case "blocks": {
-      const { start, end, bottom, top, color, row } = request.blocks;
-      return [start, end, bottom, top, color, row, request.bands].map(
-        (column) => column.buffer as ArrayBuffer,
-      );
-    }
-    case "paint":
-      return request.reuse === null ? [] : frameTransfers(request.reuse);
-    default:
-      return [];
+  if (request.kind === "blocks") {
+    const { start, end, bottom, top, color, row } = request.blocks;
+    const columns = [start, end, bottom, top, color, row, request.bands];
+    return columns.map(({ buffer }) => buffer as ArrayBuffer);
   }
+  return request.kind === "paint" && request.reuse !== null ? frameTransfers(request.reuse) : [];
 }
 
 /** Return the buffers to transfer back with a reply. */
 export function replyTransfers(reply: PaintReply): Transferable[] {
-  switch (reply.kind) {
-    case "picture":
-      return frameTransfers(reply.picture.frame);
-    case "parts":
-      return [...frameTransfers(reply.parts.texture), ...frameTransfers(reply.parts.ground)];
-    default:
-      return [];
-  }
+  if (reply.kind === "picture") return frameTransfers(reply.picture.frame);
+  return reply.kind === "parts" ? [reply.parts.texture, reply.parts.ground].flatMap(frameTransfers) : [];
 }
 
 function frameTransfers({ pixels, ids }: FrameBuffer): Transferable[] {
   return [pixels.buffer, ids.buffer];
 }
 
-/**
- * Messages to and from the worker that places rows: it replies with its progress, then with the placement.
- */
+/** Messages to and from the worker that places rows: it replies with its progress, then with the placement. */
 export interface PlacementRequest {
   layout: FixedLayout;
   lifetimes: Lifetimes;

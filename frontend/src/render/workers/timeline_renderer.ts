@@ -1,6 +1,4 @@
 import workerUrl from "./paint_worker?worker&url";
-import type { RowsByAge } from "../../layout/stacking/age_stack";
-import type { Blocks } from "../../layout/timeline/blocks";
 import type { FrameBuffer } from "../frame/raster";
 import type { PaintOrder, VectorParts } from "../painter/picture";
 import { type CanvasName, type PaintReply, type PaintRequest, requestTransfers } from "./protocol";
@@ -35,10 +33,7 @@ const newQueue = (): PaintQueue => ({
 /** A movement ends after this many milliseconds. A whole picture of a million blocks takes about as long. */
 const SETTLE_MS = 80;
 
-/**
- * The page's side of the painter. Pictures of a canvas arrive in order; of waiting orders, only the last is
- * drawn.
- */
+/** The page's side of the painter. Pictures of a canvas arrive in order; of waiting orders, only the last is drawn. */
 export class TimelineRenderer {
   /** The last picture of each canvas: the page shows it and looks up the rows at its pixels. */
   readonly drawn: Record<CanvasName, DrawnPicture | null> = { plot: null, map: null };
@@ -52,29 +47,12 @@ export class TimelineRenderer {
     this.worker.onerror = (event) => onFailed(event.message || "its worker could not be started");
   }
 
-  /**
-   * Call `listener` with the last picture of a canvas and with each new one. It replaces the previous
-   * listener.
-   */
+  /** Call `listener` with the last picture of a canvas and with each new one. It replaces the previous listener. */
   listen(place: CanvasName, listener: (drawn: DrawnPicture) => void): void {
     this.listeners[place] = listener;
     // The worker can finish before the page's effects run.
     const drawn = this.drawn[place];
     if (drawn !== null) listener(drawn);
-  }
-
-  /** Set the blocks. The memory of `blocks` and `bands` is transferred. */
-  setBlocks(blocks: Blocks, bands: Float64Array): void {
-    this.send({ kind: "blocks", blocks, bands });
-  }
-
-  /** Set rows for the age layout; the page keeps the memory. */
-  setRowsByAge(ages: RowsByAge, clock: Float64Array | null, bands: Float64Array): void {
-    this.send({ kind: "ages", ages, clock, bands });
-  }
-
-  setHighlighted(highlighted: Uint8Array | null): void {
-    this.send({ kind: "highlighted", highlighted });
   }
 
   paint(place: CanvasName, order: PaintOrder): void {
@@ -110,7 +88,8 @@ export class TimelineRenderer {
     this.worker.terminate();
   }
 
-  private send(request: PaintRequest): void {
+  /** The memory of blocks and their bands is transferred; that of rows by age stays with the page. */
+  send(request: PaintRequest): void {
     this.worker.postMessage(request, requestTransfers(request));
   }
 

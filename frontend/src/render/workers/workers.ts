@@ -41,8 +41,7 @@ export function preparePlacement(): void {
 }
 
 /**
- * Place rows, in a worker if there are many. Return a function that cancels the placement; no callback runs
- * after it.
+ * Place rows, in a worker if there are many. Return a function that cancels the placement; no callback runs after it.
  */
 export function startPlacement(
   request: PlacementRequest,

@@ -16,7 +16,7 @@ import { FullWindow } from "../browser/full_window";
 import { useTerms } from "../data/terms";
 import { type Picture, roleLegend, withLightTheme } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
-import { HATCH, hatchDefinition, SvgSurface } from "../drawing/surface";
+import { HATCH, hatchDefinition, pageColors, SvgSurface } from "../drawing/surface";
 import { LiveHeading, type LiveProps, useLiveRows } from "../page/live_rows";
 import { RowFilterContext } from "../page/row_filter";
 import { store, usePosition, useViewState } from "../state/view_state";
@@ -44,11 +44,7 @@ function drawSegments(
   wordsOf: (segment: Segment) => string,
 ): Picture {
   const surface = new SvgSurface();
-  const colors = withLightTheme(document.body, (holder) => {
-    const style = getComputedStyle(holder);
-    const read = (name: string): string => style.getPropertyValue(name).trim();
-    return { ink: read("--ink"), muted: read("--muted"), line: read("--line") };
-  });
+  const colors = withLightTheme(document.body, pageColors);
   const left = ADDRESS_WIDTH + GAP;
   const scale = STRIP_WIDTH / scene.span;
   segments.forEach((segment, i) => {
@@ -61,7 +57,7 @@ function drawSegments(
     surface.title(words);
     surface.fillRect(left, top, width, STRIP_HEIGHT);
     paintSegment(surface, scene, segment, scale, false, [left, top]);
-    surface.strokeStyle = colors.line;
+    surface.strokeStyle = colors.grid;
     surface.strokeRect(left, top, width, STRIP_HEIGHT);
     surface.fillStyle = colors.ink;
     surface.fillText(words, left + STRIP_WIDTH + GAP, top + STRIP_HEIGHT / 2);
@@ -75,8 +71,8 @@ function drawSegments(
   return {
     width: left + STRIP_WIDTH + GAP + DESCRIPTION_WIDTH,
     height: segments.length * LINE_HEIGHT,
-    shapes: [hatchDefinition(colors.line), ...surface.shapes],
-    legend: [...inUse, { color: colors.line, label: "free" }],
+    shapes: [hatchDefinition(colors.grid), ...surface.shapes],
+    legend: [...inUse, { color: colors.grid, label: "free" }],
   };
 }
 

@@ -3,8 +3,8 @@ import { cssColor, rowColors } from "../../base/colors";
 import { formatBytes, formatCounted, formatExact, formatShare } from "../../base/units";
 import {
   awaitsFree,
+  type ByteRange,
   findAtOffset,
-  type FreeRange,
   type Segment,
   segmentPieces,
 } from "../../layout/address_map";
@@ -92,10 +92,13 @@ export function SegmentStrip({ scene, segment, places, words, event: eventRow }:
   const scale = width / Math.max(size, 1);
   const selected = useViewState((state) => state.selected);
   const hovered = useViewState((state) => state.hovered);
-  const [pointer, setPointer] = useState<{ x: number; row: number; hole: FreeRange | null } | null>(null);
+  const [pointer, setPointer] = useState<{ x: number; row: number; hole: ByteRange | null } | null>(null);
   // A freed block is outlined where it was.
   const outlined = useMemo(
-    () => [hovered, selected, eventRow].map((row) => (row !== null && isIn(segment, rows, row) ? row : -1)),
+    () =>
+      [hovered, selected, eventRow].map((row) =>
+        row !== null && rows.region[row] === segment.region && rows.offset[row] >= 0 ? row : -1,
+      ),
     [segment, rows, hovered, selected, eventRow],
   );
   useLayoutEffect(() => {
@@ -161,10 +164,6 @@ export function SegmentStrip({ scene, segment, places, words, event: eventRow }:
       <span title={words}>{words}</span>
     </li>
   );
-}
-
-function isIn({ region }: Segment, { region: of, offset }: Rows, row: number): boolean {
-  return of[row] === region && offset[row] >= 0;
 }
 
 interface ChunkProps {

@@ -1,8 +1,7 @@
 import { useState } from "preact/hooks";
 
 /**
- * Copy text. The clipboard API needs https or localhost, and a permission in a frame; else a text field still
- * works.
+ * Copy text. The clipboard API needs https or localhost, and a permission in a frame; else a text field still works.
  */
 export async function copyText(text: string): Promise<void> {
   const clipboard = navigator.clipboard as Clipboard | undefined;

@@ -106,6 +106,7 @@ function BufferTable(props: Props) {
   );
   // A filter cannot match bytes without a row.
   const rest = unexplained !== 0 && filtered.rows === wanted ? unexplained : 0;
+  const lastLine = rest === 0 ? null : { name: UNEXPLAINED, charge_bytes: rest };
   // Rows may exceed the bytes in use: shares are of whichever is more.
   const total = liveBytes(rows, live) + Math.max(unexplained, 0);
   const keys = useMemo(() => groupKeys(rows), [rows]);
@@ -152,13 +153,7 @@ function BufferTable(props: Props) {
           formatBytes(liveBytes(rows, filtered.rows)) +
           (rest === 0 ? "" : `, and ${formatBytes(rest)} ${terms.unexplained}`)
         }
-        csv={() =>
-          rowsCsv(
-            sortBy([...filtered.rows]),
-            saved,
-            rest === 0 ? null : { name: UNEXPLAINED, charge_bytes: rest },
-          )
-        }
+        csv={() => rowsCsv(sortBy([...filtered.rows]), saved, lastLine)}
         count={lines.length + (rest === 0 ? 0 : 1)}
         at={selectedLine}
         empty={

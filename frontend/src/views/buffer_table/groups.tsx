@@ -76,14 +76,17 @@ export function MissingNote(props: {
   );
 }
 
-interface Props {
-  line: Exclude<TableLine, { kind: "row" }>;
-  /** Beginning of all labels, which is left out. */
-  folder: string;
+interface FoldProps {
   /** Total in use, for a group's share. */
   total: number;
   columns: readonly Column<number>[];
   template: string;
+}
+
+interface Props extends FoldProps {
+  line: Exclude<TableLine, { kind: "row" }>;
+  /** Beginning of all labels, which is left out. */
+  folder: string;
   onToggle: () => void;
 }
 
@@ -91,6 +94,8 @@ interface Props {
 export function GroupLine({ line, folder, total, columns, template, onToggle }: Props) {
   const terms = useTerms();
   const isGroup = line.kind === "group";
+  const label = isGroup ? line.label : "";
+  const shortened = label.startsWith(folder) ? label.slice(folder.length) : label;
   return (
     <GroupRow>
       <button
@@ -101,22 +106,18 @@ export function GroupLine({ line, folder, total, columns, template, onToggle }: 
         onClick={onToggle}
       >
         <Sums bytes={line.bytes} requested={isGroup ? line.requested : null} columns={columns} />
-        <span class="fold-label" style={spanFromName(columns)} title={isGroup ? line.label : ""}>
+        <span class="fold-label" style={spanFromName(columns)} title={label}>
           {isGroup && <Share part={line.bytes} whole={total} />}
           <span aria-hidden="true">{line.open ? "▾" : "▸"}</span>
           {/* Paths begin alike: where there is no room, their beginning gives way. */}
           <span class="from-end">
-            <bdi>{isGroup ? shortened(line.label, folder) : "smaller than 16 KiB"}</bdi>
+            <bdi>{isGroup ? shortened : "smaller than 16 KiB"}</bdi>
           </span>
           <span class="muted">{formatCounted(line.count, terms.item, terms.items)}</span>
         </span>
       </button>
     </GroupRow>
   );
-}
-
-function shortened(label: string, folder: string): string {
-  return label.startsWith(folder) ? label.slice(folder.length) : label;
 }
 
 /** Row with one cell: a grid may contain rows only. */
@@ -128,15 +129,8 @@ function GroupRow({ testid, children }: { testid?: string; children: ComponentCh
   );
 }
 
-interface UnexplainedProps {
-  bytes: number;
-  total: number;
-  columns: readonly Column<number>[];
-  template: string;
-}
-
 /** Line for live bytes without a row, so that the lines add up to the curve. */
-export function UnexplainedLine({ bytes, total, columns, template }: UnexplainedProps) {
+export function UnexplainedLine({ bytes, total, columns, template }: FoldProps & { bytes: number }) {
   const terms = useTerms();
   return (
     <GroupRow testid="unexplained">

@@ -15,16 +15,8 @@ import { GraphPicture } from "./picture";
 import { Neighbors, TopTable } from "./tables";
 
 const GRANULARITY = [
-  {
-    value: "function",
-    label: "Function",
-    about: "One box per function name, whatever the file",
-  },
-  {
-    value: "filefunction",
-    label: "Function in file",
-    about: "One box per function and file",
-  },
+  { value: "function", label: "Function", about: "One box per function name, whatever the file" },
+  { value: "filefunction", label: "Function in file", about: "One box per function and file" },
   { value: "file", label: "File", about: "One box per file" },
   { value: "line", label: "Line", about: "One box per line" },
 ] as const;
@@ -41,11 +33,7 @@ const PATTERNS = [
     about: "Keep stacks with a function or file that matches this regular expression",
   },
   { key: "ignore", label: "Ignore", about: "Omit stacks with a function or file that matches" },
-  {
-    key: "hide",
-    label: "Hide",
-    about: "Remove matching functions from the stacks, and keep their bytes",
-  },
+  { key: "hide", label: "Hide", about: "Remove matching functions from the stacks, and keep their bytes" },
 ] as const;
 
 interface ToolbarProps {

@@ -1,6 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import {
   isPinch,
+  type Move,
   onMoveKeys,
   onPress,
   onWheel,
@@ -19,7 +20,7 @@ import { copySvg } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
 import { ButtonGroup } from "../widgets/choice";
 
-interface Props {
+export interface GraphProps {
   graph: CallGraph;
   picture: Layout;
   /** Index of the selected node; -1 for none. */
@@ -41,11 +42,10 @@ const ZOOM = 1.25;
 const MIN_READABLE_SCALE = 0.6;
 
 /**
- * Boxes and arrows. Scaled to fit if readable. Dragging, A and D pan, buttons, Ctrl + wheel, W and S zoom,
- * and the wheel
- * scrolls the page.
+ * Boxes and arrows. Scaled to fit if readable. Dragging, A and D pan, buttons, Ctrl + wheel, W and S zoom, and the
+ * wheel scrolls the page.
  */
-export function GraphPicture({ graph, picture, picked, onPick, change, fileName }: Props) {
+export function GraphPicture({ graph, picture, picked, onPick, change, fileName }: GraphProps) {
   const frame = useRef<HTMLDivElement>(null);
   const drawing = useRef<SVGSVGElement>(null);
   const width = useWidth(frame);
@@ -181,23 +181,23 @@ function bindMoves(
   frame: HTMLElement,
   moves: { current: { zoomBy: (factor: number, event: MouseEvent | null) => void } },
 ): () => void {
-  const unwheel = onWheel(frame, (event) => {
+  const stop = new AbortController();
+  const turn = (event: WheelEvent): boolean => {
     const sideways = sidewaysBy(event);
     if (sideways === 0 && !isPinch(event)) return false;
     if (sideways === 0) moves.current.zoomBy(1 / zoomFactor(event), event);
     const before = frame.scrollLeft;
     frame.scrollLeft += sideways;
     return sideways === 0 || frame.scrollLeft !== before;
-  });
-  const unkey = onMoveKeys(frame, (key) => {
+  };
+  const step = (key: Move): void => {
     const factor = zoomOf(key);
     if (factor === null) frame.scrollLeft += panOf(key) * frame.clientWidth;
     else moves.current.zoomBy(1 / factor, key.pointer);
-  });
-  return () => {
-    unwheel();
-    unkey();
   };
+  onWheel(frame, turn, stop.signal);
+  onMoveKeys(frame, step, stop.signal);
+  return () => stop.abort();
 }
 
 function scrollIntoView(frame: HTMLElement, box: FunctionBox | undefined, scale: number): void {
@@ -224,12 +224,9 @@ function startDrag(event: PointerEvent, frame: HTMLElement): void {
   for (const name of ["pointerup", "pointercancel"]) frame.addEventListener(name, () => stop.abort(), stop);
 }
 
-interface BoxProps {
+interface BoxProps extends Pick<GraphProps, "graph" | "change" | "onPick"> {
   box: FunctionBox;
-  graph: CallGraph;
   state: "picked" | "aside" | "";
-  change: boolean;
-  onPick: (node: number) => void;
 }
 
 function BoxShape({ box, graph, state, change, onPick }: BoxProps) {

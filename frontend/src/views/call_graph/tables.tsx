@@ -8,14 +8,12 @@ import { store } from "../state/view_state";
 import { type Column, column, savedColumn } from "../tables/columns";
 import { Table } from "../tables/table";
 import { ButtonGroup } from "../widgets/choice";
+import type { GraphProps } from "./picture";
 
-interface NeighborsProps {
-  graph: CallGraph;
+interface NeighborsProps extends Pick<GraphProps, "graph" | "change" | "onPick"> {
   node: number;
-  change: boolean;
   /** True if the graph cannot be filtered by regular expressions, as in a report. */
   fixed: boolean;
-  onPick: (node: number) => void;
 }
 
 /** Selected function: figures, callers, callees, and buttons that filter the graph by it. */
@@ -124,15 +122,10 @@ function functionColumns({ nodes, total }: CallGraph): Column<number>[] {
 
 const LARGEST_FIRST: Sorting = { key: "cum", descending: true };
 
-interface Props {
-  graph: CallGraph;
-  picked: number;
-  onPick: (node: number) => void;
-  fileName: string;
-}
+type TopProps = Pick<GraphProps, "graph" | "picked" | "onPick" | "fileName">;
 
 /** Table of all functions, like pprof's top, including those that the picture omits. */
-export function TopTable({ graph, picked, onPick, fileName }: Props) {
+export function TopTable({ graph, picked, onPick, fileName }: TopProps) {
   const columns = useMemo(() => functionColumns(graph), [graph]);
   const rows = useMemo(() => [...graph.nodes.flat.keys()], [graph]);
   return (

@@ -36,7 +36,6 @@ type Shared = Omit<Props, "found">;
 
 function EntryDetails({ api, comparison, entry }: Shared & { entry: ComparedEntry }) {
   const terms = useTerms();
-  const { a, b } = comparison;
   return (
     <Drawer
       title={entry.site}
@@ -57,22 +56,16 @@ function EntryDetails({ api, comparison, entry }: Shared & { entry: ComparedEntr
         <OptionalFact name={terms.op_name} text={entry.op_name} />
         <OptionalFact name="Source" text={entry.source} />
       </dl>
-      <SideDetails
-        api={api}
-        name="A"
-        side={a}
-        row={entry.row_a}
-        bytes={entry.bytes_a}
-        allocations={entry.allocations_a}
-      />
-      <SideDetails
-        api={api}
-        name="B"
-        side={b}
-        row={entry.row_b}
-        bytes={entry.bytes_b}
-        allocations={entry.allocations_b}
-      />
+      {(["a", "b"] as const).map((name) => (
+        <SideDetails
+          {...{ api, name }}
+          key={name}
+          side={comparison[name]}
+          row={entry[`row_${name}`]}
+          bytes={entry[`bytes_${name}`]}
+          allocations={entry[`allocations_${name}`]}
+        />
+      ))}
     </Drawer>
   );
 }
@@ -88,7 +81,7 @@ function OptionalFact({ name, text }: { name: string; text: string }) {
 
 interface SideProps {
   api: Api;
-  name: "A" | "B";
+  name: "a" | "b";
   side: ComparedSide;
   /** Details of its largest allocation there; null without one. */
   row: number | null;
@@ -107,8 +100,8 @@ function SideDetails({ api, name, side, row, bytes, allocations }: SideProps) {
     openRecording(recording, { position: at, selected: row });
   };
   return (
-    <section data-testid={`change-in-${name.toLowerCase()}`}>
-      <h3>In {name}</h3>
+    <section data-testid={`change-in-${name}`}>
+      <h3>In {name.toUpperCase()}</h3>
       {row === null ? (
         <p class="muted">Not there.</p>
       ) : (
@@ -120,7 +113,7 @@ function SideDetails({ api, name, side, row, bytes, allocations }: SideProps) {
             </Fact>
             {value !== null && <LargestAllocation details={value} alone={allocations === 1} />}
           </dl>
-          <button class="link" data-testid={`open-in-${name.toLowerCase()}`} onClick={open}>
+          <button class="link" data-testid={`open-in-${name}`} onClick={open}>
             Open in {recording.title}
           </button>
           {error !== null && <ErrorMessage error={error} />}

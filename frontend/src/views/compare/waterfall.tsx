@@ -6,7 +6,7 @@ import type { Comparison } from "../../payload/generated/answers";
 import { inFullWindow } from "../browser/full_window";
 import { type Picture, withLightTheme } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
-import { fitText, SvgSurface } from "../drawing/surface";
+import { fitText, pageColors, SvgSurface } from "../drawing/surface";
 import { store, useViewState } from "../state/view_state";
 import { Choice } from "../widgets/choice";
 import { Middle } from "../widgets/labels";
@@ -24,11 +24,8 @@ const BOLD = "bold 12px sans-serif";
 /** Draw the waterfall for a file: a line per bar, with label and figure. */
 function drawWaterfall({ bars, origin }: Waterfall): Picture {
   const surface = new SvgSurface();
-  const colors = withLightTheme(document.body, (holder) => {
-    const style = getComputedStyle(holder);
-    const read = (name: string): string => style.getPropertyValue(name).trim();
-    return { ink: read("--ink"), total: read("--muted"), grown: read("--bad"), shrunk: read("--good") };
-  });
+  const { ink, muted, bad, good } = withLightTheme(document.body, pageColors);
+  const colors = { total: muted, grown: bad, shrunk: good };
   surface.font = BOLD;
   const short = shortNames(bars.map(({ label }) => label));
   const names = bars.map(({ label }) => short(label));
@@ -37,7 +34,7 @@ function drawWaterfall({ bars, origin }: Waterfall): Picture {
   bars.forEach((bar, i) => {
     const middle = i * LINE + LINE / 2;
     surface.font = bar.kind === "total" ? BOLD : PLAIN;
-    surface.fillStyle = colors.ink;
+    surface.fillStyle = ink;
     surface.textAlign = "end";
     surface.fillText(fitText(surface, names[i], labels), labels, middle);
     surface.fillText(figure(bar), left + TRACK + GAP + FIGURES, middle);
@@ -75,14 +72,10 @@ const STEPS = [
   { value: "source", label: "Source line", about: "Innermost line of your own code" },
 ] as const;
 
-interface Props {
-  comparison: Comparison;
-}
-
 /** Waterfall from the bytes of A to those of B, with a step for each role, layer or line that changed. */
 export const WaterfallSection = inFullWindow("waterfall", Steps);
 
-function Steps({ comparison }: Props) {
+function Steps({ comparison }: { comparison: Comparison }) {
   const chosen = useViewState((state) => state.compare_by);
   const { a, b, steps } = comparison;
   const chart = useMemo(() => waterfall(a.bytes, b.bytes, steps), [comparison]);
@@ -134,9 +127,7 @@ function Bar({ bar, text }: BarProps) {
       <span class="track">
         <i style={{ left: `${100 * left}%`, width: `${100 * (right - left)}%` }} />
       </span>
-      <span class="numeric">
-        {total ? formatBytes(bar.bytes_b) : formatSigned(bar.bytes_b - bar.bytes_a)}
-      </span>
+      <span class="numeric">{figure(bar)}</span>
     </>
   );
   return (

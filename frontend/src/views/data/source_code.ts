@@ -2,6 +2,7 @@ import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 import type { Api } from "../../payload/api";
 import type { SourceCode, StackFrame } from "../../payload/generated/answers";
+import { readStored, writeStored } from "../browser/storage";
 import { useFetched } from "./use_fetched";
 
 export type Code = NonNullable<SourceCode["frames"][number]>;
@@ -77,26 +78,18 @@ export function editorLink(template: string, file: string, line: number): string
   if (!isEditorTemplate(template) || !/^(?:\/(?!\/)|[A-Za-z]:\/(?!\/))/.test(path)) return null;
   if (path.split("/").includes("..")) return null;
   const [drive, rest] = path.startsWith("/") ? ["", path] : [path.slice(0, 2), path.slice(2)];
-  const encoded = drive + rest.split("/").map(encodePart).join("/");
+  // Names in a profile may have any characters, also halves of characters, which cannot be encoded.
+  const whole = rest.replace(/[\uD800-\uDFFF]/gu, "\uFFFD");
+  const encoded = drive + whole.split("/").map(encodeURIComponent).join("/");
   return template
     .replaceAll("/{path}", `/${encoded.replace(/^\//, "")}`)
     .replaceAll("{path}", encoded)
     .replaceAll("{line}", String(Math.max(Math.trunc(line), 1)));
 }
 
-/** Names in a profile may have any characters, also halves of characters, which cannot be encoded. */
-function encodePart(part: string): string {
-  return encodeURIComponent(part.replace(/[\uD800-\uDFFF]/gu, "\uFFFD"));
-}
-
 function readTemplate(): string {
-  try {
-    const template = localStorage.getItem(KEY) ?? "";
-    return isEditorTemplate(template) ? template : "";
-  } catch {
-    // The browser may block storage.
-    return "";
-  }
+  const template = readStored(KEY) ?? "";
+  return isEditorTemplate(template) ? template : "";
 }
 
 /** Return the template of the user's editor, empty for none, and a function that stores another one. */
@@ -109,11 +102,7 @@ export function useEditor(): [string, (template: string) => void] {
   }, []);
   const store = (wanted: string): void => {
     const next = isEditorTemplate(wanted) ? wanted : "";
-    try {
-      localStorage.setItem(KEY, next);
-    } catch {
-      // As above: the choice lasts as long as the page.
-    }
+    writeStored(KEY, next);
     window.dispatchEvent(new CustomEvent(CHANGED, { detail: next }));
   };
   return [template, store];

@@ -44,6 +44,16 @@ export function useLastFetched<T>(
   return { ...fetched, value: last.current, waiting: fetched.value === null && fetched.error === null };
 }
 
+/** Return the error of the last attempt, null without one, and a function that begins an attempt. */
+export function useAttempt(): [error: Error | null, attempt: (started: Promise<void>) => void] {
+  const [error, setError] = useState<Error | null>(null);
+  const attempt = (started: Promise<void>): void => {
+    setError(null);
+    started.catch((reason: unknown) => setError(asError(reason)));
+  };
+  return [error, attempt];
+}
+
 /** Times of answers, in ms since 1970; they change without a render. */
 export interface Answers {
   /** Of the last answer, also of one without news. */

@@ -13,7 +13,12 @@ export function useSearch<T>(
   source: T,
   textsOf: (source: T) => readonly (string | PackedTexts)[],
 ): Search {
-  const known = useMemo(() => knownSearch(typed), [typed]);
+  // Null for a search that may take more than linear time. An invalid expression is plain text. Compiling takes no
+  // time, unlike matching.
+  const known = useMemo(() => {
+    const search = compileSearch(typed);
+    return search.patterns !== null || isLinear(typed) ? search : null;
+  }, [typed]);
   const waiting = useDeferred(known === null ? typed : null);
   const [found, setFound] = useState<{ typed: string; search: Search } | null>(null);
   useEffect(() => {
@@ -25,11 +30,4 @@ export function useSearch<T>(
   const last = useRef<Search | null>(null);
   last.current = known ?? (found?.typed === typed ? found.search : (last.current ?? plainSearch(typed)));
   return last.current;
-}
-
-/** Return a search that takes linear time; null for one that may take longer. */
-function knownSearch(typed: string): Search | null {
-  // An invalid expression is plain text. Compiling takes no time, unlike matching.
-  const search = compileSearch(typed);
-  return search.patterns !== null || isLinear(typed) ? search : null;
 }

@@ -8,6 +8,9 @@ export type Surface = Pick<
   measureText: (text: string) => { width: number };
 };
 
+/** Font of what canvases show. */
+export const CHART_FONT = "11px system-ui, sans-serif";
+
 const round = (value: number): number => Math.round(value * 100) / 100;
 
 /** Records drawing calls as SVG. The text baseline is the middle, as on the charts' canvas. */
@@ -123,6 +126,7 @@ export interface PageColors {
   accent: string;
   warn: string;
   bad: string;
+  good: string;
   surface: string;
 }
 
@@ -137,7 +141,17 @@ export function pageColors(page = document.documentElement): PageColors {
     accent: read("--accent"),
     warn: read("--warn"),
     bad: read("--bad"),
+    good: read("--good"),
     surface: read("--surface"),
+  };
+}
+
+/** Return a function that reads a color of the page, or of an element with another theme, as 0xRRGGBB. */
+export function colorReader(page: Element): (name: string, otherwise: number) => number {
+  const style = getComputedStyle(page);
+  return (name, otherwise) => {
+    const value = style.getPropertyValue(name).trim();
+    return /^#[0-9a-f]{6}$/i.test(value) ? Number.parseInt(value.slice(1), 16) : otherwise;
   };
 }
 

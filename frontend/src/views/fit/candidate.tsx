@@ -3,16 +3,15 @@ import { stackedRoles } from "../../layout/fit";
 import type { Api } from "../../payload/api";
 import type { FitCandidate, FitStep, Summary } from "../../payload/generated/answers";
 import {
-  boundText,
   knobText,
   leftOf,
   rateText,
   recomputedText,
   reservedText,
+  sharesText,
   STATE_TEXT,
   stateOf,
   stepTimeText,
-  workText,
 } from "../../payload/responses/fit";
 import { openComparison, openRecording } from "../state/tabs";
 import { store } from "../state/view_state";
@@ -87,15 +86,11 @@ async function programOf(api: Api, candidate: FitCandidate): Promise<Summary> {
   return found;
 }
 
-interface Props {
-  step: FitStep;
-  candidate: FitCandidate;
-  actions: CandidateActions;
-}
-
 /** Everything that the record of a candidate has, with the traceback of the user's code in full. */
-export function CandidateDetails({ step, candidate, actions }: Props) {
+export function CandidateDetails(props: SectionProps & { candidate: FitCandidate }) {
+  const { step, candidate, actions } = props;
   const { roles, peak_bytes: peak, parts, error, traceback, versions } = candidate;
+  const left = leftOf(candidate);
   return (
     <Drawer
       title={titleOf(step, candidate)}
@@ -126,14 +121,14 @@ export function CandidateDetails({ step, candidate, actions }: Props) {
         <Bytes name="Reserved" bytes={candidate.reserved_bytes} />
         <Bytes name="Peak" bytes={peak} />
         <Bytes name="Limit" bytes={candidate.limit_bytes} />
-        <Fact name="Left">{textOr(leftOf(candidate), formatLeft)}</Fact>
+        <Fact name="Left">{left === null ? "" : formatLeft(left)}</Fact>
         <Fact name="Recomputed">{candidate.reserved_bytes === null ? "" : recomputedText(candidate)}</Fact>
         {candidate.step_seconds > 0 && (
           <>
             <Fact name="Step (est.)">{stepTimeText(candidate)}</Fact>
             <Fact name={`${step.item}/s (est.)`}>{rateText(candidate.items_per_second)}</Fact>
-            <Fact name="Time bound by">{boundText(candidate)}</Fact>
-            <Fact name="Time spent on">{workText(candidate)}</Fact>
+            <Fact name="Time bound by">{sharesText(candidate.bound_seconds, candidate.step_seconds)}</Fact>
+            <Fact name="Time spent on">{sharesText(candidate.work_seconds, candidate.step_seconds)}</Fact>
           </>
         )}
         <Fact name="Compiled in">{`${candidate.seconds.toFixed(1)} s`}</Fact>
@@ -205,10 +200,6 @@ function titleOf({ searched }: FitStep, { target, value, knobs, change }: FitCan
   return [target, ...named.map(([name, each]) => `${name}=${String(each)}`), change]
     .filter((text) => text !== "")
     .join(", ");
-}
-
-function textOr<T>(value: T | null, format: (value: T) => string): string {
-  return value === null ? "" : format(value);
 }
 
 function Bytes({ name, bytes }: { name: string; bytes: number | null }) {

@@ -1,6 +1,7 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import { onPress } from "../../base/input";
-import { type FitChart, fitChart, type FitPoint, nearestPoint } from "../../layout/fit";
+import { nearestMark } from "../../layout/axis";
+import { type FitChart, fitChart, type FitPoint } from "../../layout/fit";
 import type { FitStep } from "../../payload/generated/answers";
 import { ROLES } from "../../payload/generated/constants";
 import { choiceKey, choiceNamer, reservedText } from "../../payload/responses/fit";
@@ -91,7 +92,7 @@ function Curve({ chart, step, choice, actions, named, onChoice }: CurveProps) {
   const near = (event: MouseEvent & { currentTarget: SVGSVGElement }): FitPoint | null => {
     const box = event.currentTarget.getBoundingClientRect();
     const at = { x: event.clientX - box.left - LEFT, y: event.clientY - box.top - TOP };
-    return nearestPoint([chart.lines[choice], ...chart.lines], at, plot, REACH);
+    return nearestMark([chart.lines[choice], ...chart.lines].flat(), at, plot, REACH);
   };
   const tooltip = pointed === null ? null : step.candidates[pointed.candidate];
   return (

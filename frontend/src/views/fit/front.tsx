@@ -1,13 +1,12 @@
 import { useMemo, useRef } from "preact/hooks";
 import { onPress } from "../../base/input";
 import { byteTicks } from "../../layout/axis";
-import { fitFront, type FrontPoint, hasRates } from "../../layout/fit_front";
-import type { FitStep } from "../../payload/generated/answers";
+import { fitFront, type FrontPoint } from "../../layout/fit_front";
 import { rateText, reservedText } from "../../payload/responses/fit";
 import { inFullWindow, useFullWindow } from "../browser/full_window";
 import { useWidth } from "../browser/hooks";
 import { SaveDrawing } from "../drawing/save_picture";
-import { type CandidateActions, candidateName, candidateSentence, type SectionProps } from "./candidate";
+import { candidateName, candidateSentence, type SectionProps } from "./candidate";
 import { drawFit, FitKey, Mark } from "./chart_key";
 
 const HEIGHT = 260;
@@ -20,8 +19,6 @@ const LETTER = 6.5;
 const NEAR_END = 0.85;
 /** In the full window: what is around the chart. */
 const AROUND = 220;
-
-export const hasFront = hasRates;
 
 /** Memory of the candidates against their estimated rate, with the fastest ones of each target joined by a line. */
 export const FrontSection = inFullWindow("chart of memory and time", FrontPicture);
@@ -122,9 +119,7 @@ function shortened(text: string, room: number): string {
   return text.length > letters ? `${text.slice(0, Math.max(letters - 1, 0))}…` : text;
 }
 
-interface PointProps {
-  step: FitStep;
-  actions: CandidateActions;
+interface PointProps extends SectionProps {
   point: FrontPoint;
   x: number;
   y: number;

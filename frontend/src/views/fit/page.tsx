@@ -1,9 +1,10 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
-import { asError } from "../../base/errors";
+import { useEffect, useMemo } from "preact/hooks";
 import { hasCurve, numberOf } from "../../layout/fit";
+import { hasRates } from "../../layout/fit_front";
 import type { Api } from "../../payload/api";
 import type { Fit, FitCandidate, FitStep, Runs } from "../../payload/generated/answers";
 import { choiceKey, stepKey, stepName, versionTexts } from "../../payload/responses/fit";
+import { useAttempt } from "../data/use_fetched";
 import type { PageProps } from "../data/use_recording";
 import { PageFrame } from "../page/details";
 import { Headline } from "../page/headline";
@@ -12,7 +13,7 @@ import { ErrorMessage, Message } from "../widgets/message";
 import { BarsSection } from "./bars";
 import { type CandidateActions, CandidateDetails, compareCandidates, openCandidate } from "./candidate";
 import { CurveSection } from "./curve";
-import { FrontSection, hasFront } from "./front";
+import { FrontSection } from "./front";
 import { CandidatesTable, LargestTable } from "./tables";
 
 interface Props extends PageProps {
@@ -69,8 +70,8 @@ function answers({ candidates, choices }: FitStep): FitCandidate[] {
 }
 
 function StepPage({ api, fit, step, runs }: StepProps) {
-  const [error, setError] = useState<Error | null>(null);
-  const actions = useActions(api, step, runs, setError);
+  const [error, attempt] = useAttempt();
+  const actions = useActions(api, step, runs, attempt);
   const choice = useChoice(step);
   const selected = useViewState((state) => state.fit_candidate);
   const candidate = step.candidates.find(({ run }) => run === selected);
@@ -94,7 +95,7 @@ function StepPage({ api, fit, step, runs }: StepProps) {
       </Headline>
       {error !== null && <ErrorMessage error={error} />}
       {hasCurve(step) ? <CurveSection {...shared} choice={choice} /> : <BarsSection {...shared} />}
-      {hasFront(step) && <FrontSection {...shared} />}
+      {hasRates(step) && <FrontSection {...shared} />}
       {step.searched !== "" && <LargestTable {...shared} />}
       <CandidatesTable {...shared} />
     </PageFrame>
@@ -152,28 +153,24 @@ function useActions(
   api: Api,
   step: FitStep,
   runs: Runs | null,
-  onError: (error: Error | null) => void,
+  attempt: (started: Promise<void>) => void,
 ): CandidateActions {
   return useMemo(() => {
     const compiled = new Set(runs?.runs.map(({ name }) => name));
     const isCompiled = ({ run, reserved_bytes: reserved }: FitCandidate): boolean =>
       reserved !== null && compiled.has(run);
-    const settle = (done: Promise<void>): void => {
-      onError(null);
-      done.catch((error: unknown) => onError(asError(error)));
-    };
     const tick = (candidate: FitCandidate): void => {
       const { fit_ticked: ticked } = store.get();
       const first = step.candidates.find(({ run }) => run === ticked);
       if (first === undefined) store.set({ fit_ticked: candidate.run });
       else if (first === candidate) store.set({ fit_ticked: "" });
-      else settle(compareCandidates(api, first, candidate));
+      else attempt(compareCandidates(api, first, candidate));
     };
     return {
       isCompiled,
       tick: api.report === null ? tick : null,
       open: (candidate) => {
-        if (isCompiled(candidate)) settle(openCandidate(api, candidate));
+        if (isCompiled(candidate)) attempt(openCandidate(api, candidate));
         else store.set({ fit_candidate: candidate.run });
       },
     };

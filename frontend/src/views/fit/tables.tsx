@@ -1,6 +1,7 @@
 import { useMemo } from "preact/hooks";
 import { formatCount, formatCounted, formatExact, formatLeft } from "../../base/units";
 import { boundBy, candidateTexts, type LargestLine, largestLines } from "../../layout/fit";
+import { hasRates } from "../../layout/fit_front";
 import type { Value } from "../../layout/table/fields";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
 import {
@@ -30,7 +31,6 @@ import {
 } from "../tables/columns";
 import { Table } from "../tables/table";
 import { candidateName, type SectionProps } from "./candidate";
-import { hasFront } from "./front";
 
 /** Columns that name a candidate: target, knobs other than the searched one, and changes. */
 function namingColumns(step: FitStep): Column<FitCandidate>[] {
@@ -195,7 +195,7 @@ export function candidateColumns(
       {
         csv: "items_per_second",
         track: "minmax(96px, .6fr)",
-        constant: hasFront(step) ? null : "",
+        constant: hasRates(step) ? null : "",
         cell: ({ items_per_second: rate, on_front: isOnFront }) =>
           rate === 0 ? DASH : isOnFront ? <b>{rateText(rate)}</b> : rateText(rate),
       },

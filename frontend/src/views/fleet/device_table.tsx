@@ -13,8 +13,7 @@ import { CellLink, type Column, column, DASH, Room, savedColumn, tickColumn } fr
 import { Table } from "../tables/table";
 import { Toggle } from "../widgets/choice";
 import { Middle } from "../widgets/labels";
-import { compareDevice } from "./open_device";
-import type { DevicesProps } from "./section";
+import { compareDevice, type DevicesProps } from "./section";
 
 /** Columns of the devices with these rows; without a capacity or a leak, those are left out. */
 export function deviceColumns(

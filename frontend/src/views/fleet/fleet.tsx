@@ -1,9 +1,9 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
-import { asError } from "../../base/errors";
+import { useEffect, useMemo } from "preact/hooks";
 import { outside } from "../../layout/fleet/devices";
 import type { FleetMemory } from "../../payload/generated/answers";
 import { rowsOf, rowWithId } from "../../payload/responses/fleet";
+import { useAttempt } from "../data/use_fetched";
 import type { PageProps } from "../data/use_recording";
 import { PageFrame } from "../page/details";
 import { store, useViewState } from "../state/view_state";
@@ -13,8 +13,7 @@ import { DeviceTable } from "./device_table";
 import { HeatMapSection } from "./heat_map";
 import { HistogramSection } from "./histogram";
 import { Captures, Hosts } from "./hosts";
-import { openDevice } from "./open_device";
-import { type DevicesProps, type FleetProps, ScanProgress, useFleet } from "./section";
+import { type DevicesProps, type FleetProps, openDevice, ScanProgress, usePolled } from "./section";
 import { Trend } from "./trend";
 
 /** The answer in words, with the lines of `tb-memplugin fleet`. */
@@ -95,7 +94,12 @@ interface Props extends PageProps {
 
 /** The devices of the capture that contains a run: the worst one with its cause, outliers, and missing hosts. */
 export function FleetPage({ api, run, onState }: Props) {
-  const { value: fleet, error } = useFleet(api, run);
+  // Asked until the server has read the capture that contains the run; each answer has what was read so far.
+  const { value: fleet, error } = usePolled(
+    run,
+    (signal) => api.fleet({ capture: run }, signal),
+    ({ meta }) => meta.running,
+  );
   const wanted = useViewState((state) => state.fleet_memory);
   const settled = error !== null || (fleet !== null && !fleet.meta.running);
   useEffect(() => onState(error !== null ? "error" : settled ? "ready" : "loading", null), [error, settled]);
@@ -148,16 +152,13 @@ export function FleetPage({ api, run, onState }: Props) {
 function Devices(props: FleetProps & { found: FleetMemory }) {
   const { api, fleet, memory } = props;
   const { devices } = fleet;
-  const [error, setError] = useState<Error | null>(null);
+  const [error, attempt] = useAttempt();
   const range = useViewState((state) => state.fleet_peaks);
   const id = useViewState((state) => state.fleet_device);
   const rows = useMemo(() => rowsOf(devices, memory), [devices, memory]);
   const dimmed = useMemo(() => outside(devices.peak_bytes, range), [devices, range]);
   const selected = useMemo(() => rowWithId(devices, id), [devices, id]);
-  const open = (row: number): void => {
-    setError(null);
-    openDevice(api, devices, row).catch((reason: unknown) => setError(asError(reason)));
-  };
+  const open = (row: number): void => attempt(openDevice(api, devices, row));
   const shared: DevicesProps = { ...props, rows, dimmed, selected, open };
   return (
     <>

@@ -26,7 +26,7 @@ import {
   gradient,
   heatMarks,
   type HeatPicture,
-  MARK_NAMES,
+  MARKS,
   MIN_PITCH_WITH_GAP,
   paintHeatMap,
   STATE_NAMES,
@@ -48,7 +48,7 @@ function HeatLegend({ shades, fleet }: { shades: Shades; fleet: Fleet }) {
       {heatMarks(fleet).map((mark) => (
         <li key={mark}>
           <i class={`fleet-mark ${mark}`} />
-          {MARK_NAMES[mark]}
+          {MARKS[mark].name}
         </li>
       ))}
     </ul>

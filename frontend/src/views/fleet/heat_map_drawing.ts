@@ -3,6 +3,7 @@ import type { HeatMap, Shades } from "../../layout/fleet/heat_map";
 import type { Fleet, HostState } from "../../payload/responses/fleet";
 import type { Picture } from "../drawing/picture";
 import {
+  CHART_FONT,
   fitText,
   HATCH,
   hatchDefinition,
@@ -55,7 +56,6 @@ export interface HeatPicture {
   dark: boolean;
 }
 
-const FONT = "11px system-ui, sans-serif";
 const LABEL_HEIGHT = 13;
 const LABEL_GAP = 8;
 const DIMMED = 0.18;
@@ -75,26 +75,19 @@ export const STATE_NAMES: Record<HostState, string> = {
 /** How cells look that are no shade. */
 type HeatMark = "outlier" | Exclude<HostState, "read">;
 
-export const MARK_NAMES: Record<HeatMark, string> = {
-  outlier: "outlier",
-  missing: "missing host",
-  unreadable: "unreadable host",
-  waiting: "not read yet",
-};
-
-const LOOKS: Record<HeatMark, string> = {
-  outlier: "outlined",
-  missing: "hatched",
-  unreadable: "outlined in red",
-  waiting: "empty",
+/** Names of the marks, and how they look. */
+export const MARKS: Record<HeatMark, { name: string; look: string }> = {
+  outlier: { name: "outlier", look: "outlined" },
+  missing: { name: "missing host", look: "hatched" },
+  unreadable: { name: "unreadable host", look: "outlined in red" },
+  waiting: { name: "not read yet", look: "empty" },
 };
 
 /** Return the marks that occur in a picture. */
 export function heatMarks({ devices, hosts }: Fleet): HeatMark[] {
   const states = new Set<string>(hosts.map(({ state }) => state));
-  return (["outlier", "missing", "unreadable", "waiting"] as const).filter((mark) =>
-    mark === "outlier" ? devices.outlier.includes(1) : states.has(mark),
-  );
+  const marks = Object.keys(MARKS) as HeatMark[];
+  return marks.filter((mark) => (mark === "outlier" ? devices.outlier.includes(1) : states.has(mark)));
 }
 
 /** Draw the cells on a canvas. */
@@ -112,7 +105,10 @@ export function drawHeatMap(picture: HeatPicture, page: PageColors): Picture {
   const color = shadeColors(false);
   const legend = [
     ...picture.shades.ticks.map(({ at, label }) => ({ color: color(at), label })),
-    ...heatMarks(picture.fleet).map((mark) => ({ color: "", label: `${LOOKS[mark]}: ${MARK_NAMES[mark]}` })),
+    ...heatMarks(picture.fleet).map((mark) => ({
+      color: "",
+      label: `${MARKS[mark].look}: ${MARKS[mark].name}`,
+    })),
   ];
   const { width, height } = picture.map;
   return { width, height, shapes: [hatchDefinition(page.muted), ...surface.shapes], legend };
@@ -178,7 +174,7 @@ function paintState(
 
 /** Name the first host of as many lines as have room. */
 function paintNames(surface: Surface, { map, names, gutter }: HeatPicture, page: PageColors): void {
-  surface.font = FONT;
+  surface.font = CHART_FONT;
   surface.fillStyle = page.muted;
   let free = 0;
   for (const { host, top } of map.lines) {

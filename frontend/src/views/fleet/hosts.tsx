@@ -1,14 +1,13 @@
-import { useMemo, useState } from "preact/hooks";
-import { asError } from "../../base/errors";
+import { useMemo } from "preact/hooks";
 import { formatCount, formatCounted } from "../../base/units";
 import { type Finding, type FindingKind, findingsOf } from "../../layout/fleet/devices";
 import type { CaptureName, Session } from "../../payload/generated/answers";
+import { useAttempt } from "../data/use_fetched";
 import { store } from "../state/view_state";
 import { CellLink, type Column, column } from "../tables/columns";
 import { ListTable } from "../tables/table";
 import { ErrorMessage } from "../widgets/message";
-import { openById } from "./open_device";
-import { type FleetProps, sessionTime } from "./section";
+import { type FleetProps, openById, sessionTime } from "./section";
 
 const CAPTURES: readonly Column<CaptureName>[] = [
   column("text", "capture", "Capture", "Its first session", ({ name }) => name, {
@@ -158,13 +157,11 @@ const SESSIONS: readonly Column<Session>[] = [
 /** Findings about hosts, and the sessions that are joined. */
 export function Hosts(props: FleetProps) {
   const { api, fleet } = props;
-  const [error, setError] = useState<Error | null>(null);
+  const [error, attempt] = useAttempt();
   const { capture, rule, running } = fleet.meta;
   const findings = useMemo(() => (capture === null ? [] : findingsOf(capture)), [capture]);
   const open = ({ recording, usual }: Finding): void => {
-    setError(null);
-    if (recording !== null)
-      openById(api, recording, usual).catch((reason: unknown) => setError(asError(reason)));
+    if (recording !== null) attempt(openById(api, recording, usual));
   };
   if (capture === null) return null;
   const file = capture.name.replaceAll("/", "_");

@@ -2,9 +2,12 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { asError } from "../../base/errors";
 import { formatCount, formatCounted } from "../../base/units";
 import type { Api } from "../../payload/api";
+import { placeOfId } from "../../payload/choose_recording";
 import type { FleetMemory, FleetMeta, Listing, Runs } from "../../payload/generated/answers";
-import type { Fleet } from "../../payload/responses/fleet";
+import { fileHost, type Fleet, type FleetDevices } from "../../payload/responses/fleet";
 import type { Fetched } from "../data/use_fetched";
+import { openComparison, openRecording } from "../state/tabs";
+import { store } from "../state/view_state";
 
 /** What the parts of the Fleet tab share. */
 export interface FleetProps {
@@ -55,15 +58,6 @@ export function ScanProgress({
 /** Time between two questions while the server reads, which has news once a second. */
 const EVERY_MS = 1000;
 
-/** Ask for the capture that contains a run until the server has read it; each answer has what was read so far. */
-export function useFleet(api: Api, run: string): Fetched<Fleet> {
-  return usePolled(
-    run,
-    (signal) => api.fleet({ capture: run }, signal),
-    ({ meta }) => meta.running,
-  );
-}
-
 /** Ask again and again while `isRunning`; a new key starts anew. */
 export function usePolled<T>(
   key: string,
@@ -104,4 +98,35 @@ export function useHasFleet(runs: Runs | null, run: string, listing: Listing | n
   const sessions = runs?.runs.find(({ name }) => name === run)?.sessions ?? 1;
   if (sessions > 1 || listing?.has_fleet === true) known.current.add(run);
   return known.current.has(run);
+}
+
+/** Open the recording of a device. */
+export async function openDevice(api: Api, devices: FleetDevices, row: number): Promise<void> {
+  store.set({ fleet_device: devices.id[row] });
+  await openAt(api, devices.id[row], placeOf(devices, row));
+}
+
+/** Compare a device with that of a recording's id. */
+export function compareDevice(devices: FleetDevices, row: number, other: string): void {
+  openComparison(other, devices.id[row], { ...placeOf(devices, row), fleet_ticked: "" });
+}
+
+/** Open the recording with an id; compare it with that of another id, if one is given. */
+export async function openById(api: Api, id: string, other: string | null): Promise<void> {
+  const place = placeOfId(await api.runs(null), id);
+  if (other === null) await openAt(api, id, place);
+  else openComparison(other, id, { ...place, fleet_ticked: "" });
+}
+
+/** Return the run of a device's recording, and the host of its file. */
+function placeOf(devices: FleetDevices, row: number): ReturnType<typeof placeOfId> {
+  return { run: devices.run[row], host: fileHost(devices, row) };
+}
+
+async function openAt(api: Api, id: string, place: ReturnType<typeof placeOfId>): Promise<void> {
+  const { recordings } = await api.recordings({ ...place }, null);
+  const found = recordings.find((recording) => recording.id === id);
+  if (found === undefined)
+    throw new Error(`The file of ${place.host} has changed: it has no recording with the id ${id}`);
+  openRecording(found);
 }

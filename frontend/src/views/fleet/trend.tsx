@@ -1,5 +1,4 @@
 import { useMemo, useRef, useState } from "preact/hooks";
-import { asError } from "../../base/errors";
 import { formatCounted, formatSigned } from "../../base/units";
 import { risesOf, seriesKey } from "../../layout/fleet/trend";
 import type { Api } from "../../payload/api";
@@ -7,6 +6,7 @@ import type { TrendPoint, TrendSeries } from "../../payload/generated/answers";
 import { TREND_BY, type TrendBy } from "../../payload/generated/constants";
 import { FullWindow } from "../browser/full_window";
 import { capitalize } from "../data/terms";
+import { useAttempt } from "../data/use_fetched";
 import { copySvg } from "../drawing/picture";
 import { SaveDrawing } from "../drawing/save_picture";
 import { store, useViewState } from "../state/view_state";
@@ -14,8 +14,7 @@ import { Bytes, CellLink, type Column, column } from "../tables/columns";
 import { ListTable } from "../tables/table";
 import { ButtonGroup } from "../widgets/choice";
 import { ErrorMessage, Message } from "../widgets/message";
-import { openById } from "./open_device";
-import { ScanProgress, usePolled } from "./section";
+import { openById, ScanProgress, usePolled } from "./section";
 import { pointName, TrendDrawing, upperName } from "./trend_chart";
 
 interface Props {
@@ -108,13 +107,12 @@ function SeriesPicker(props: { all: readonly TrendSeries[]; series: TrendSeries 
 function SeriesTrend({ api, by, series }: { api: Api; by: TrendBy; series: TrendSeries }) {
   const place = useRef<HTMLDivElement>(null);
   const [pointed, setPointed] = useState<number | null>(null);
-  const [error, setError] = useState<Error | null>(null);
+  const [error, attempt] = useAttempt();
   const columns = useMemo(() => trendColumns(series, by), [series, by]);
   const open = (at: number): void => {
     const { because, recording } = series.points[at];
-    setError(null);
     const before = because === null ? null : series.points[at - 1].recording;
-    openById(api, recording, before).catch((reason: unknown) => setError(asError(reason)));
+    attempt(openById(api, recording, before));
   };
   return (
     <div ref={place}>

@@ -1,14 +1,8 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { onPress } from "../../base/input";
 import { formatBytes, formatCounted, formatSigned } from "../../base/units";
-import { labelCenter } from "../../layout/axis";
-import {
-  nearestMark,
-  placeLabels,
-  type TrendChart,
-  trendChart,
-  type TrendMark,
-} from "../../layout/fleet/trend";
+import { labelCenter, nearestMark } from "../../layout/axis";
+import { placeLabels, type TrendChart, trendChart, type TrendMark } from "../../layout/fleet/trend";
 import type { TrendPoint, TrendSeries } from "../../payload/generated/answers";
 import type { TrendBy } from "../../payload/generated/constants";
 import { useFullWindow } from "../browser/full_window";
@@ -99,12 +93,8 @@ export function TrendDrawing({ series, by, pointed, onPoint, onOpen }: Props) {
   }, [focused]);
   const near = (event: MouseEvent & { currentTarget: SVGSVGElement }): TrendMark | null => {
     const box = event.currentTarget.getBoundingClientRect();
-    return nearestMark(
-      chart,
-      { x: event.clientX - box.left - LEFT, y: event.clientY - box.top - top },
-      plot,
-      REACH,
-    );
+    const at = { x: event.clientX - box.left - LEFT, y: event.clientY - box.top - top };
+    return nearestMark(chart.marks, at, plot, REACH);
   };
   const dense = series.points.length > plot.width / LEAST_SPACING;
   const drawn = chart.marks.filter(

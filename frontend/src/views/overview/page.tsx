@@ -26,10 +26,7 @@ function useAdvice(api: Api, rows: readonly OverviewRow[] | null): AdviceById {
       const wanted = foldHosts(rows.filter(({ remedy }) => remedy === null));
       for (const { id, equal = [] } of wanted.slice(0, MAX_ADVISED)) {
         // The recording's own page shows the error.
-        const found = await api.advice({ id }, abort.signal).then(
-          (list) => list,
-          () => undefined,
-        );
+        const found = await api.advice({ id }, abort.signal).catch(() => undefined);
         if (abort.signal.aborted) return;
         if (found !== undefined)
           setAdvice((before) => new Map([...before, ...equal.map((each) => [each.id, found] as const)]));

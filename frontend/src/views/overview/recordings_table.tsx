@@ -215,23 +215,36 @@ interface Props {
  * which opens them; a search finds them too.
  */
 export function RecordingsTable({ rows, pending, advice, run }: Props) {
-  const open = (row: OverviewRow): void => openRecording(row);
   const each = useViewState((state) => state.each_host);
   const isWhole = useViewState(
     (state) => state.small_memories || state.search !== "" || state.size_filter !== "",
   );
   const small = useMemo(() => rows.filter((row) => row.small), [rows]);
   const listed = useMemo(() => (isWhole ? rows : rows.filter((row) => !row.small)), [rows, isWhole]);
-  const columns = useMemo(() => overviewColumns(listed, advice, open, pending), [listed, advice, pending]);
+  const columns = useMemo(
+    () => overviewColumns(listed, advice, openRecording, pending),
+    [listed, advice, pending],
+  );
   const equal = useMemo(() => listed.length - foldHosts(listed).length, [listed]);
   return (
     <section class="recordings-table" data-testid="recordings-table" aria-label="Recordings of the run">
       <Table
-        {...{ columns, open }}
+        columns={columns}
+        open={(row) => openRecording(row)}
         rows={listed}
         bytes={(row) => row.peak_bytes}
         {...(each ? {} : { fold: foldHosts })}
-        options={equal > 0 || each ? <EachHost on={each} equal={equal} /> : undefined}
+        options={
+          // Switch between a row for each host and one row for programs that are equal on several.
+          equal > 0 || each ? (
+            <Toggle
+              label="each host"
+              title={`${formatCounted(equal, "row")} of equal programs on other hosts`}
+              on={each}
+              onChange={(wanted) => store.set({ each_host: wanted })}
+            />
+          ) : undefined
+        }
         label="Recordings"
         testid="recording-row"
         noun="recording"
@@ -256,17 +269,5 @@ function SmallMemories({ small }: { small: readonly OverviewRow[] }) {
     >
       {open ? `Hide ${count}` : `Show ${count} below 1 % of the largest: up to ${most}`}
     </button>
-  );
-}
-
-/** Switch between a row for each host and one row for programs that are equal on several. */
-function EachHost(props: { on: boolean; equal: number }) {
-  return (
-    <Toggle
-      label="each host"
-      title={`${formatCounted(props.equal, "row")} of equal programs on other hosts`}
-      on={props.on}
-      onChange={(wanted) => store.set({ each_host: wanted })}
-    />
   );
 }

@@ -59,7 +59,7 @@ function Details(props: Props) {
           <CallStack frames={value.stack} />
           {value.freed_stack.length > 0 && <CallStack frames={value.freed_stack} title="Freed at" />}
           {value.planned != null && <PlannedBuffers planned={value.planned} />}
-          {!addressed && <Sharers details={value} onPick={(picked) => store.set({ selected: picked })} />}
+          {!addressed && <Sharers details={value} />}
         </>
       )}
     </Drawer>
@@ -76,8 +76,6 @@ export function RowFacts({ rows, row, length, times, moment = false, details }: 
   const terms = useTerms();
   const padding = rows.size[row] - rows.requested[row];
   const addressed = times !== null || moment;
-  const inspect = (position: number): void =>
-    store.set({ position: Math.min(Math.max(position, 0), length - 1) });
   return (
     <dl class="facts">
       {(times === null || rows.role[row] !== 0) && (
@@ -123,14 +121,7 @@ export function RowFacts({ rows, row, length, times, moment = false, details }: 
         </Fact>
       )}
       <Fact name="Source">{rows.source.at(row) !== "" && <code>{rows.source.at(row)}</code>}</Fact>
-      {!moment && (
-        <Lifetime
-          {...{ rows, row, length, times }}
-          details={details}
-          onInspect={inspect}
-          onPick={(picked) => store.set({ selected: picked })}
-        />
-      )}
+      {!moment && <Lifetime {...{ rows, row, length, times, details }} />}
       {details?.region != null && details.offset_bytes >= 0 && (
         <Fact name={addressed ? "Address" : "Allocation"}>
           {!addressed &&
@@ -148,17 +139,7 @@ function Address({ details, addressed }: { details: BufferDetails; addressed: bo
   return <code title={formatExact(details.offset_bytes)}>0x{place.toString(16)}</code>;
 }
 
-interface LifetimeProps {
-  rows: Rows;
-  row: number;
-  length: number;
-  times: Float64Array | null;
-  details: BufferDetails | null;
-  onInspect: (position: number) => void;
-  onPick: (row: number) => void;
-}
-
-function Lifetime({ rows, row, length, times, details, onInspect, onPick }: LifetimeProps) {
+function Lifetime({ rows, row, length, times, details }: Omit<FactsProps, "moment">) {
   const terms = useTerms();
   const place = (position: number, instruction: string | undefined) =>
     position < 0 || position >= length ? (
@@ -166,7 +147,7 @@ function Lifetime({ rows, row, length, times, details, onInspect, onPick }: Life
         {positionText(position, length)} the {terms.extent}
       </span>
     ) : (
-      <button class="link" title={`Inspect this ${terms.position}`} onClick={() => onInspect(position)}>
+      <button class="link" title={`Inspect this ${terms.position}`} onClick={() => store.set({ position })}>
         {times !== null && `${formatTime(times[position])}, ${terms.position} `}
         {formatCount(position)}{" "}
         {instruction !== undefined && instruction !== "" && <code>{instruction}</code>}
@@ -190,7 +171,7 @@ function Lifetime({ rows, row, length, times, details, onInspect, onPick }: Life
           {isSharedLater(rows, row, length) && (
             <Fact name="In use until">
               {place(liveUntil(rows, row, length), undefined)}
-              <Occupants details={details} after={rows.last_used[row]} onPick={onPick} />
+              <Occupants details={details} after={rows.last_used[row]} />
             </Fact>
           )}
         </>
@@ -228,14 +209,9 @@ export function PageFrame({ drawer, children }: FrameProps) {
   );
 }
 
-interface DrawerProps {
-  api: Api;
-  id: string;
+interface DrawerProps extends Pick<Props, "api" | "id" | "length" | "times" | "moment"> {
   /** Null until they have loaded. */
   available: AvailableRows | null;
-  length: number;
-  times: Float64Array | null;
-  moment: boolean;
 }
 
 /** Return the side panel of the selected buffer; null without one. */

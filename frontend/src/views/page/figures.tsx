@@ -179,6 +179,7 @@ const MAIN_FIGURES = ["live_peak", "reserved", "capacity"];
 
 /** Peak bar with its legend, three figures, and the other figures under "Details", each with a definition. */
 export function Figures({ view, available }: PeakProps) {
+  const printing = useContext(PrintingContext);
   const { kind, peak_bytes: peak, reserved_bytes: reserved, capacity_bytes: capacity } = view.recording;
   const total =
     kind === "allocator" || kind === "watch" || (kind === "oom" && capacity !== null)
@@ -196,41 +197,39 @@ export function Figures({ view, available }: PeakProps) {
       ) : (
         <OutOfMemoryBar view={view} outOfMemory={view.out_of_memory} />
       )}
-      <dl>
-        {main.map((figure) => (
-          <FigureCell key={figure.key} figure={figure} whole={total} />
-        ))}
-      </dl>
+      <FigureList figures={main} whole={total} />
       <AssumedCapacity recordings={[view.recording]} />
-      {others.length > 0 && <OtherFigures figures={others} whole={total} />}
+      {/* In a popup so that nothing moves; printed, it is open. */}
+      {others.length > 0 && (
+        <details class="other-figures" data-testid="other-figures" open={printing}>
+          <summary>Details</summary>
+          <FigureList figures={others} whole={total} />
+        </details>
+      )}
     </section>
   );
 }
 
-/** The other figures, in a popup so that nothing moves; printed, they are open. */
-function OtherFigures({ figures, whole }: { figures: readonly Figure[]; whole: Total }) {
-  const printing = useContext(PrintingContext);
-  return (
-    <details class="other-figures" data-testid="other-figures" open={printing}>
-      <summary>Details</summary>
-      <dl>
-        {figures.map((figure) => (
-          <FigureCell key={figure.key} figure={figure} whole={whole} />
-        ))}
-      </dl>
-    </details>
-  );
+interface ListProps {
+  figures: readonly Figure[];
+  /** Of which figures have a share. */
+  whole: { bytes: number | null; label: string };
 }
 
-interface Total {
-  bytes: number | null;
-  label: string;
+export function FigureList({ figures, whole }: ListProps) {
+  return (
+    <dl>
+      {figures.map((figure) => (
+        <FigureCell key={figure.key} figure={figure} whole={whole} />
+      ))}
+    </dl>
+  );
 }
 
 /** Totals and sums over time, for which a share would mean nothing. */
 const WITHOUT_SHARE = new Set(["reserved", "capacity", "allocated", "freed"]);
 
-export function FigureCell({ figure, whole: total }: { figure: Figure; whole: Total }) {
+function FigureCell({ figure, whole: total }: { figure: Figure; whole: ListProps["whole"] }) {
   const { key, label, bytes, text } = figure;
   const share =
     bytes !== null && total.bytes !== null && !WITHOUT_SHARE.has(key)

@@ -23,14 +23,12 @@ interface LiveRows {
   unexplainedShown: number;
 }
 
-interface Shown {
+/** What the charts and the table of live rows are given. */
+export interface LiveProps {
   view: FirstView;
   available: AvailableRows;
   program: Program | null;
 }
-
-/** What the charts and the table of live rows are given. */
-export type LiveProps = Shown;
 
 /** Return the first and last position of a part of the axis, whose end is excluded. */
 function positionsIn([from, to]: Window, length: number): [number, number] {
@@ -39,7 +37,7 @@ function positionsIn([from, to]: Window, length: number): [number, number] {
 }
 
 /** Return the rows that charts and tables are about. Away from the peak, none are known until all have loaded. */
-export function useLiveRows({ view, available, program }: Shown): LiveRows {
+export function useLiveRows({ view, available, program }: LiveProps): LiveRows {
   const { rows, complete } = available;
   const position = usePosition(view);
   const range = useViewState((state) => state.range);
@@ -63,7 +61,7 @@ export function useLiveRows({ view, available, program }: Shown): LiveRows {
   return { first, last, isRange: range !== null, live, filtered, unexplained, unexplainedShown };
 }
 
-interface HeadingProps extends Shown {
+interface HeadingProps extends LiveProps {
   of: LiveRows;
   testid: string;
 }

@@ -1,13 +1,13 @@
 import { formatBytes, formatCount } from "../../base/units";
 import type { Details, PlannedAllocation, Sharer } from "../../payload/generated/answers";
+import { store } from "../state/view_state";
 import { ProgramLink } from "../widgets/links";
 
 /** Occupants listed without scrolling; the list of sharers has all. */
 const MAX_OCCUPANTS = 3;
 
 /** Buffers of the same memory that use it after the last use of this one. */
-export function Occupants(props: { details: Details | null; after: number; onPick: (row: number) => void }) {
-  const { details, after, onPick } = props;
+export function Occupants({ details, after }: { details: Details | null; after: number }) {
   const later =
     details?.shares.filter((other) => other.relation === "same buffer" && other.last_used > after) ?? [];
   if (later.length === 0) return null;
@@ -15,7 +15,7 @@ export function Occupants(props: { details: Details | null; after: number; onPic
     <ul class="sharers" data-testid="occupants" aria-label="Buffers that use this memory later">
       {later.slice(0, MAX_OCCUPANTS).map(({ row, name, defined, last_used }) => (
         <li key={row}>
-          <button class="link" onClick={() => onPick(row)}>
+          <button class="link" onClick={() => store.set({ selected: row })}>
             {name}
           </button>
           <span class="muted">
@@ -28,7 +28,7 @@ export function Occupants(props: { details: Details | null; after: number; onPic
 }
 
 /** Other buffers in the same bytes, at the same or at another time. */
-export function Sharers({ details, onPick }: { details: Details; onPick: (row: number) => void }) {
+export function Sharers({ details }: { details: Details }) {
   const groups = new Map<string, Sharer[]>();
   for (const sharer of details.shares)
     groups.set(sharer.relation, [...(groups.get(sharer.relation) ?? []), sharer]);
@@ -43,7 +43,7 @@ export function Sharers({ details, onPick }: { details: Details; onPick: (row: n
           <ul class="sharers">
             {sharers.map((sharer) => (
               <li key={sharer.row}>
-                <button class="link" onClick={() => onPick(sharer.row)}>
+                <button class="link" onClick={() => store.set({ selected: sharer.row })}>
                   {sharer.name}
                 </button>
                 <span>{formatBytes(sharer.size_bytes)}</span>

@@ -4,22 +4,18 @@ import { type Axis, formatTime, stepAt } from "../../layout/axis";
 import { bytesByRole, liveAt, liveBytes } from "../../layout/usage/live_set";
 import { usageSeries } from "../../layout/usage/usage_series";
 import type { Api } from "../../payload/api";
-import type { FirstView, Program } from "../../payload/recording/recording";
 import { rowName } from "../../payload/recording/rows";
 import type { TimeTables } from "../../payload/recording/times";
 import { capitalize, useTerms } from "../data/terms";
-import type { AvailableRows } from "../data/use_recording";
 import { RowFacts, useDetails } from "../page/details";
+import type { LiveProps } from "../page/live_rows";
 import { RoleFilter } from "../page/row_filter";
 import { store, usePosition, useViewState } from "../state/view_state";
 import { curveLabels, useCurves } from "../usage/curves";
 import { TraceViewerLink } from "../widgets/links";
 
-interface Props {
+interface Props extends LiveProps {
   api: Api;
-  view: FirstView;
-  available: AvailableRows;
-  program: Program | null;
   axis: Axis;
   /** Times of a program's instructions; null where they are not known. */
   times?: TimeTables | null;

@@ -121,8 +121,6 @@ function useTabs(
   return tabs.filter((tab) => tab !== false);
 }
 
-export type { PageState, Positions } from "../data/use_recording";
-
 interface Props extends PageProps {
   tab: Tab;
   /** Id of the recording. */

@@ -142,6 +142,8 @@ function Instructions(of: { tables: TimeTables; program: Program; fileName: stri
   );
 }
 
+const ESTIMATED = "By bytes and FLOPs, and the rates that a chip reaches";
+
 function instructionColumns({ positions }: TimeTables, program: Program): Column<number>[] {
   const { estimated, measured, imbalance, bound } = positions;
   const total = positions.seconds.reduce((sum, seconds) => sum + seconds, 0);
@@ -155,13 +157,7 @@ function instructionColumns({ positions }: TimeTables, program: Program): Column
       cell: (at) => `${((100 * positions.seconds[at]) / total).toFixed(1)}%`,
     }),
     secondsColumn("measured", "Measured", "Mean time in one run, on all devices", measured, MEASURED_DIGITS),
-    secondsColumn(
-      "estimated",
-      "Estimated",
-      "By bytes and FLOPs, and the rates that a chip reaches",
-      estimated,
-      2,
-    ),
+    secondsColumn("estimated", "Estimated", ESTIMATED, estimated, 2),
     column(
       "count",
       "ratio",

@@ -18,12 +18,13 @@ import { ComparePage } from "../compare/page";
 import { SourceCodeContext } from "../data/source_code";
 import { termsOf } from "../data/terms";
 import { useFetched, useFollowed } from "../data/use_fetched";
+import type { PageState, Positions } from "../data/use_recording";
 import { type PictureNames, PictureNamesContext } from "../drawing/save_picture";
 import { FitPage } from "../fit/page";
 import { FleetPage } from "../fleet/fleet";
 import { useHasFleet } from "../fleet/section";
 import { OverviewPage } from "../overview/page";
-import { type PageState, type Positions, RecordingPage } from "../recording/recording_page";
+import { RecordingPage } from "../recording/recording_page";
 import { WatchPage } from "../recording/watch_page";
 import { SnapshotPage } from "../snapshots/device_profile";
 import { placeOfRecording } from "../state/tabs";
@@ -38,7 +39,9 @@ import { NotInReport, tabsOf } from "./report";
 
 /** Return the title of saved pictures: run, host, program, memory, and what the charts are restricted to. */
 function pictureNames(state: ViewState, run: string, chosen: Summary | null): PictureNames {
-  if (state.tab === "compare") return { run, lines: [run, comparedText(state)].filter(Boolean) };
+  const { a, b } = state;
+  const compared = a === "" || b === "" ? "" : `A: ${a}; B: ${b}`;
+  if (state.tab === "compare") return { run, lines: [run, compared].filter(Boolean) };
   if (chosen === null) return { run: state.tab === "fit" ? "" : run, lines: [run].filter(Boolean) };
   const place = [run, chosen.host, chosen.title, chosen.memory].filter(Boolean).join(" · ");
   const shown = [
@@ -52,10 +55,6 @@ function pictureNames(state: ViewState, run: string, chosen: Summary | null): Pi
 function positionText({ position }: ViewState, chosen: Summary): string {
   if (chosen.axis === "INSTANT") return "";
   return position === null ? "at the peak" : `at ${termsOf(chosen).position} ${formatCount(position)}`;
-}
-
-function comparedText({ a, b }: ViewState): string {
-  return a === "" || b === "" ? "" : `A: ${a}; B: ${b}`;
 }
 
 /** Tabs for one recording choose it among those of the run; the others show all of them. */
@@ -212,7 +211,7 @@ export function App({ api }: { api: Api }) {
         Skip to contents
       </button>
       <Header
-        {...{ api, run, options, report, has }}
+        {...{ api, run, options, has }}
         runs={runs.value}
         recordings={listing.value?.recordings ?? null}
         answers={listing.answers}

@@ -2,10 +2,10 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { formatBytes, formatCount } from "../../base/units";
 import type { Api } from "../../payload/api";
-import type { RecordingOptions } from "../../payload/choose_recording";
-import type { Listing, Progress, Reason, Runs } from "../../payload/generated/answers";
+import type { Listing, Progress, Reason } from "../../payload/generated/answers";
 import { type Tab, useViewState } from "../state/view_state";
 import { Message, Notes } from "../widgets/message";
+import type { PickersProps } from "./pickers";
 import { TabsWithData } from "./tabs";
 
 /** Time between two questions; files that are read sooner show nothing. */
@@ -49,10 +49,8 @@ function useProgress(api: Api, run: string): Progress | null {
       // A failure is that of the files, which the page shows.
       void api
         .progress({ run }, abort.signal)
-        .then(
-          (found) => setProgress(found.total_bytes > 0 ? found : null),
-          () => undefined,
-        )
+        .then((found) => setProgress(found.total_bytes > 0 ? found : null))
+        .catch(() => undefined)
         .then(() => {
           if (!abort.signal.aborted) timer = setTimeout(ask, EVERY_MS);
         });
@@ -161,12 +159,9 @@ function OtherReasons({ reasons }: { reasons: typeof REASONS }) {
   );
 }
 
-interface Props {
+interface Props extends Omit<PickersProps, "recordings"> {
   api: Api;
-  run: string;
-  runs: Runs | null;
   listing: Listing | null;
-  options: RecordingOptions | null;
   tab: Tab;
   onPaste: () => void;
 }

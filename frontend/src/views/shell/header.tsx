@@ -1,27 +1,19 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
-import type { Api, Report } from "../../payload/api";
-import type { RecordingOptions } from "../../payload/choose_recording";
-import type { Runs, Summary } from "../../payload/generated/answers";
+import type { Api } from "../../payload/api";
 import type { Answers } from "../data/use_fetched";
 import { store, useViewState } from "../state/view_state";
 import { nextTheme } from "./keys";
 import { LiveStatusLine } from "./live_status";
 import { PasteIcon } from "./paste";
-import { Pickers } from "./pickers";
+import { Pickers, type PickersProps } from "./pickers";
 import { type OptionalTabs, ReportBadge, tabsOf } from "./report";
 import { ShareMenu } from "./share_menu";
 import { Tabs } from "./tabs";
 
-interface Props {
+interface Props extends PickersProps {
   api: Api;
-  runs: Runs | null;
-  run: string;
-  /** Recordings of the run; null until they are known. */
-  recordings: readonly Summary[] | null;
-  options: RecordingOptions | null;
   /** Answers about the run's recordings. */
   answers: { readonly current: Answers };
-  report: Report | null;
   has: OptionalTabs;
   onPaste: () => void;
   onHelp: () => void;
@@ -30,8 +22,8 @@ interface Props {
 const THEME_ICONS = { auto: "◐", light: "☀", dark: "☾" } as const;
 
 export function Header(props: Props) {
-  const { api, runs, run, recordings, options, answers, report, has } = props;
-  const { onPaste, onHelp } = props;
+  const { api, runs, run, recordings, options, answers, has, onPaste, onHelp } = props;
+  const { report } = api;
   // The link contains the whole state, so it must be rendered after every change.
   const state = useViewState((all) => all);
   const theme = `Theme: ${state.theme === "auto" ? "system" : state.theme}`;

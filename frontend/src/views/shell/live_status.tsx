@@ -31,7 +31,7 @@ export function LiveStatusLine({ recordings, answers }: Props) {
           <span class={`live-status live-${status.kind}`} data-testid="live-status" data-kind={status.kind}>
             <span>
               <i aria-hidden="true" />
-              {LABELS[status.kind]}
+              {TEXTS[status.kind].label}
             </span>{" "}
             <span>{detailOf(status)}</span>
           </span>
@@ -55,11 +55,12 @@ export function LiveStatusLine({ recordings, answers }: Props) {
   );
 }
 
-const LABELS: Record<LiveKind, string> = {
-  live: "live",
-  paused: "paused",
-  silent: "no new samples",
-  failing: "no answer",
+/** What the page shows of each status, and what a screen reader says. */
+const TEXTS: Record<LiveKind, { label: string; news: string }> = {
+  live: { label: "live", news: "Following the running job." },
+  paused: { label: "paused", news: "Paused." },
+  silent: { label: "no new samples", news: "No new samples." },
+  failing: { label: "no answer", news: "No answer from the server." },
 };
 
 /** Return what follows the label: the time of the last sample, unless something is wrong. */
@@ -68,13 +69,6 @@ function detailOf({ kind, sampleMs, silentMs }: LiveStatus): string {
   if (kind === "failing") return "from the server";
   return sampleMs === null ? "" : new Date(sampleMs).toLocaleTimeString("en-GB");
 }
-
-const NEWS: Record<LiveKind, string> = {
-  live: "Following the running job.",
-  paused: "Paused.",
-  silent: "No new samples.",
-  failing: "No answer from the server.",
-};
 
 /** Return what a screen reader should say: the last change of the status, or the last new snapshot. */
 function useNews(status: LiveStatus | null, recordings: readonly Summary[] | null): string {
@@ -85,7 +79,7 @@ function useNews(status: LiveStatus | null, recordings: readonly Summary[] | nul
   const before = last.current;
   if (before.run !== run) last.current = { run, kind, snapshots: snapshots.length, text: "" };
   else if (before.kind !== kind)
-    last.current = { ...before, kind, text: kind === null ? "The job has ended." : NEWS[kind] };
+    last.current = { ...before, kind, text: kind === null ? "The job has ended." : TEXTS[kind].news };
   if (last.current.snapshots < snapshots.length) {
     const newest = snapshots[snapshots.length - 1];
     last.current = {

@@ -4,9 +4,9 @@ import { listedHost, type RecordingOptions } from "../../payload/choose_recordin
 import type { Runs, Summary } from "../../payload/generated/answers";
 import { useSidebar } from "../browser/host_window";
 import { NEW_COMPARISON, NEW_RECORDING, store, type ViewState } from "../state/view_state";
-import { Combobox, type Option, runOptions, type RunPeaks, withPeak } from "../widgets/combobox";
+import { Combobox, type PickerProps, runOptions, type RunPeaks, withPeak } from "../widgets/combobox";
 
-interface Props {
+export interface PickersProps {
   runs: Runs | null;
   run: string;
   /** Recordings of the run; null until they are read. */
@@ -14,7 +14,7 @@ interface Props {
   options: RecordingOptions | null;
 }
 
-export function Pickers({ runs, run, recordings, options }: Props) {
+export function Pickers({ runs, run, recordings, options }: PickersProps) {
   const peaks = useRef<RunPeaks>(new Map());
   const { tab, host, module } = store.get();
   // The recordings of one host do not have the peak of the run.
@@ -23,6 +23,7 @@ export function Pickers({ runs, run, recordings, options }: Props) {
   const known = peaks.current;
   const offered = useMemo(() => runOptions(runs?.runs ?? [], known), [runs, known]);
   const sidebar = useSidebar(run);
+  const runNames = runs?.runs.map(({ name }) => name);
   const chosen = options?.chosen ?? null;
   const pick = (patch: Partial<ViewState>): void => store.set({ ...patch, ...NEW_RECORDING });
   const hosts = options?.hosts ?? [];
@@ -42,10 +43,7 @@ export function Pickers({ runs, run, recordings, options }: Props) {
   }));
   return (
     <div class="pickers">
-      {!offersAll(
-        sidebar.runs,
-        runs?.runs.map(({ name }) => name),
-      ) && (
+      {!offersAll(sidebar.runs, runNames) && (
         <Combobox
           label="Run"
           testid="run-picker"
@@ -104,15 +102,7 @@ function detailOf({ axis, peak_bytes, capacity_bytes }: Summary): string {
     : peak;
 }
 
-interface SelectProps {
-  label: string;
-  testid: string;
-  options: Option[];
-  value: string;
-  onPick: (value: string) => void;
-}
-
-function Select({ label, testid, options, value, onPick }: SelectProps) {
+function Select({ label, testid, options, value, onPick }: PickerProps) {
   if (options.length === 0) return null;
   return (
     <label class="picker">

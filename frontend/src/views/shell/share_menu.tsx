@@ -30,11 +30,9 @@ async function downloadReport(
   const blob = new Blob(pieces, { type: "text/html" });
   if (!(await blob.slice(-64).text()).includes(END))
     throw new Error("The report is incomplete: the server stopped sending it. Try again.");
-  return { blob, name: nameOf(response) ?? "memory-report.html" };
-}
-
-function nameOf(response: Response): string | undefined {
-  return /filename="([\w.-]+)"/.exec(response.headers.get("Content-Disposition") ?? "")?.[1];
+  const [, name = "memory-report.html"] =
+    /filename="([\w.-]+)"/.exec(response.headers.get("Content-Disposition") ?? "") ?? [];
+  return { blob, name };
 }
 
 interface Props {

@@ -10,7 +10,7 @@ import { SNAPSHOT_TERMS, TermsContext } from "../data/terms";
 import { useFetched, useLastFetched } from "../data/use_fetched";
 import { allRows, type PageProps } from "../data/use_recording";
 import { PageFrame, useDetails } from "../page/details";
-import { FigureCell } from "../page/figures";
+import { FigureList } from "../page/figures";
 import { Headline } from "../page/headline";
 import { TreesScope } from "../page/row_filter";
 import { RecordingPage } from "../recording/recording_page";
@@ -102,13 +102,10 @@ function Figures({ profile }: { profile: DeviceProfile }) {
   return (
     <section class="figures" aria-label="Figures">
       {when.length > 0 && <p class="muted">{when.join(", ")}</p>}
-      <dl>
-        {profile.figures
-          .filter(({ bytes }) => bytes !== null && bytes > 0)
-          .map((figure) => (
-            <FigureCell key={figure.key} figure={figure} whole={{ bytes: capacity, label: "of capacity" }} />
-          ))}
-      </dl>
+      <FigureList
+        figures={profile.figures.filter(({ bytes }) => bytes !== null && bytes > 0)}
+        whole={{ bytes: capacity, label: "of capacity" }}
+      />
     </section>
   );
 }

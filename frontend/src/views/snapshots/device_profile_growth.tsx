@@ -12,7 +12,7 @@ import { useWidth } from "../browser/hooks";
 import { ByteAxis } from "../drawing/byte_axis";
 import { copySvg, type Picture, withLightTheme } from "../drawing/picture";
 import { SaveDrawing } from "../drawing/save_picture";
-import { SvgSurface } from "../drawing/surface";
+import { colorReader, SvgSurface } from "../drawing/surface";
 import { NEW_RECORDING, store } from "../state/view_state";
 
 const LINE_HEIGHT = 18;
@@ -32,10 +32,8 @@ function lastBytes({ top, bottom }: GrowthBand): number {
 function drawGrowth(chart: SVGSVGElement, bands: readonly GrowthBand[], { sites }: Growth): Picture {
   const { width, height, shapes } = copySvg(chart);
   const surface = new SvgSurface();
-  const read = (holder: Element, name: string): number =>
-    Number.parseInt(getComputedStyle(holder).getPropertyValue(name).trim().slice(1), 16);
   const [steady, growing, ink] = withLightTheme(document.body, (holder) =>
-    ["--steady", "--growing", "--ink"].map((name) => read(holder, name)),
+    ["--steady", "--growing", "--ink"].map((name) => colorReader(holder)(name, 0)),
   );
   bands.forEach((band, i) => {
     const middle = height + (bands.length - i) * LINE_HEIGHT;
@@ -93,7 +91,7 @@ export function GrowthSeries({ growth, id }: SeriesProps) {
         <button onClick={() => saveText(csv(), "growth.csv")}>Save CSV</button>
       </header>
       <FullWindow of="growth chart">
-        <Chart {...{ growth, id, pointed, onPoint: setPointed, bands: chart.bands }} chart={chart} />
+        <Chart {...{ growth, id, pointed, chart }} onPoint={setPointed} />
       </FullWindow>
       <ol class="growth-sites" onMouseLeave={() => setPointed(null)}>
         {[...chart.bands].reverse().map((band) => {
@@ -123,7 +121,6 @@ export function GrowthSeries({ growth, id }: SeriesProps) {
 
 interface ChartProps extends SeriesProps {
   chart: ReturnType<typeof growthChart>;
-  bands: GrowthBand[];
   pointed: number | null;
   onPoint: (site: number | null) => void;
 }

@@ -17,12 +17,7 @@ import { TreesScope } from "../page/row_filter";
 import { openRecording } from "../state/tabs";
 import { ErrorMessage } from "../widgets/message";
 
-/** The program that an error without buffers names: links where the logdir has it, else how to get it. */
-function ProgramOfError({ found }: { found: FailureInLogdir }) {
-  if (found.programs.length > 0) return <Programs found={found} />;
-  return found.recipe === null ? null : <Recipe recipe={found.recipe} />;
-}
-
+/** Links to the program that an error without buffers names. */
 function Programs({ found }: { found: FailureInLogdir }) {
   return (
     <ul class="oom-hints" aria-label="Dumps of the program" data-testid="failed-program">
@@ -88,12 +83,8 @@ interface Props extends Shared {
 export function OomPage({ summary, onState, ...shared }: Props) {
   const { api } = shared;
   const { id } = summary;
-  const { first, all } = useRecording(
-    api,
-    id,
-    (key, signal) => api.memoryViewer({ id: key }, signal),
-    onState,
-  );
+  const read = (key: string, signal: AbortSignal) => api.memoryViewer({ id: key }, signal);
+  const { first, all } = useRecording(api, id, read, onState);
   const error = first.error ?? all.error;
   if (error !== null) return <ErrorMessage error={error} />;
   if (first.value === null) return <div class="placeholder" aria-busy="true" />;
@@ -111,20 +102,19 @@ export function OomPage({ summary, onState, ...shared }: Props) {
 function Loaded(props: Shared & { view: FirstView; everything: RecordingData | null }) {
   const { api, problems, view, everything } = props;
   const available = useMemo(() => availableRows(view, everything), [view, everything]);
-  const drawer = useDetails({
-    api,
-    id: view.recording.id,
-    available,
-    length: view.length,
-    times: null,
-    moment: true,
-  });
+  const { length } = view;
+  const drawer = useDetails({ api, id: view.recording.id, available, length, times: null, moment: true });
+  // Recipe shows how to dump a program, with a button.
+  const hints = (view.out_of_memory?.sentences ?? [])
+    .slice(2)
+    .filter((sentence) => !sentence.includes("--xla_dump_to="));
   const { value: found } = useFetched(view.recording.id, (id, signal) => api.failedProgram({ id }, signal));
   return (
     <PageFrame drawer={drawer}>
       <Headline headline={view.verdict.alarm} caveats={view.caveats} problems={problems}>
-        <OomHints sentences={view.out_of_memory?.sentences.slice(2).filter(isHint) ?? []} />
-        {found !== null && <ProgramOfError found={found} />}
+        <OomHints sentences={hints} />
+        {found !== null && found.programs.length > 0 && <Programs found={found} />}
+        {found?.programs.length === 0 && found.recipe !== null && <Recipe recipe={found.recipe} />}
         <Figures view={view} available={available} />
         <Holders holders={found?.ledger ?? []} />
         <LinesBefore lines={view.out_of_memory?.lines_before ?? []} />
@@ -177,11 +167,6 @@ function LinesBefore({ lines }: { lines: readonly string[] }) {
       <pre>{lines.join("\n")}</pre>
     </details>
   );
-}
-
-/** ProgramOfError shows how to dump a program, with a button. */
-function isHint(sentence: string): boolean {
-  return !sentence.includes("--xla_dump_to=");
 }
 
 /** Advice, largest effect first. */

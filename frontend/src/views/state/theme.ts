@@ -2,27 +2,15 @@ import { useContext } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { hostWindow, notebookTheme } from "../browser/host_window";
 import { PrintingContext } from "../browser/printing";
+import { readStored, writeStored } from "../browser/storage";
 import { useViewState, type ViewState } from "./view_state";
 
 /** The theme is a personal preference: the browser stores it, and shared URLs omit it. */
 const KEY = "tb-memplugin-theme";
 
 export function readStoredTheme(): ViewState["theme"] {
-  try {
-    const theme = localStorage.getItem(KEY);
-    return theme === "light" || theme === "dark" ? theme : "auto";
-  } catch {
-    // The browser may block storage; the page then follows the host or the system.
-    return "auto";
-  }
-}
-
-function storeTheme(theme: ViewState["theme"]): void {
-  try {
-    localStorage.setItem(KEY, theme);
-  } catch {
-    // As above.
-  }
+  const theme = readStored(KEY);
+  return theme === "light" || theme === "dark" ? theme : "auto";
 }
 
 const systemTheme = (): MediaQueryList => window.matchMedia("(prefers-color-scheme: dark)");
@@ -44,7 +32,7 @@ export function bindTheme(store: Store<ViewState>): void {
   system.addEventListener("change", () => store.fill({ host_dark: system.matches }));
   store.subscribe((before) => {
     const { theme } = store.get();
-    if (theme !== before.theme) storeTheme(theme);
+    if (theme !== before.theme) writeStored(KEY, theme);
   });
 }
 

@@ -115,21 +115,20 @@ export function bindUrl(store: Store<ViewState>, start: ViewState, scroll: Scrol
     home ||= hostTab(location.hash);
     return hostTab(location.hash) !== home;
   };
-  const setBehind = (): void => {
-    isBehind = true;
+  const setBehind = (behind: boolean): void => {
+    isBehind = behind;
     // Tests wait for this: the address bar is not up to date yet.
-    dataset["address"] = "behind";
+    if (behind) dataset["address"] = "behind";
+    else delete dataset["address"];
   };
   const settle = (): void => {
     window.clearTimeout(timer);
     timer = 0;
-    isBehind = false;
-    delete dataset["address"];
+    setBehind(false);
   };
   const write = (state: ViewState, isNewEntry: boolean): void => {
     known = current = toFragment(state);
-    isBehind = false;
-    delete dataset["address"];
+    setBehind(false);
     const fragment = writeParts(location.hash, NAMES, toValues(state));
     if (fragment === location.hash.replace(/^#/, "") || isElsewhere()) return;
     const address = `${location.pathname}${location.search}${fragment === "" ? "" : `#${fragment}`}`;
@@ -141,7 +140,7 @@ export function bindUrl(store: Store<ViewState>, start: ViewState, scroll: Scrol
       // As below.
     }
     // After too many changes, some browsers throw and others ignore more.
-    if (location.href === href) setBehind();
+    if (location.href === href) setBehind(true);
   };
   const rest = (): void => {
     window.clearTimeout(timer);
@@ -162,7 +161,7 @@ export function bindUrl(store: Store<ViewState>, start: ViewState, scroll: Scrol
     } else if (filled || timer === 0) write(state, false);
     else {
       current = toFragment(state);
-      setBehind();
+      setBehind(true);
     }
     rest();
   });
@@ -183,7 +182,7 @@ export function bindUrl(store: Store<ViewState>, start: ViewState, scroll: Scrol
     isReading = false;
     // Invalid and initial values do not stay in the URL.
     if (toFragment(store.get()) !== known) {
-      setBehind();
+      setBehind(true);
       rest();
     }
   };

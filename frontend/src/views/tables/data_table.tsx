@@ -3,8 +3,8 @@ import { useMemo } from "preact/hooks";
 import { readSorting, type Sorting, writeSorting } from "../../layout/url_values";
 import { store, useViewState } from "../state/view_state";
 import type { Column } from "./columns";
-import { TableToolbar } from "./table_toolbar";
-import { type LineKeys, TableHead, VirtualLines } from "./virtual_lines";
+import { TableToolbar, type ToolbarProps } from "./table_toolbar";
+import { type LinesProps, TableHead, VirtualLines } from "./virtual_lines";
 
 /** Return a table's sorting, which the URL has, and its setter. `first` is the initial one: always the same object. */
 export function useSorting<Key extends string>(
@@ -62,29 +62,13 @@ export function splitConstant<Row>(columns: readonly Column<Row>[]): {
   };
 }
 
-interface Props<Row> {
+interface Props<Row>
+  extends Omit<ToolbarProps, "search" | "onSearch" | "size" | "onSize">, Omit<LinesProps, "head" | "role"> {
   table: TableState<Row>;
   /** False: rows have no size to filter by. */
   sized?: boolean;
-  /** Controls that choose the rows. */
-  options?: JSX.Element | undefined;
-  /** Errors in the filter as typed. */
-  errors: string[];
   /** A remark above the lines. */
   note?: JSX.Element;
-  summary: string;
-  csv: () => string;
-  fileName: string;
-  count: number;
-  /** Line that keys start from, kept visible; -1 for none. */
-  at: number;
-  empty: string;
-  label: string;
-  /** Movement by arrow and paging keys, in lines. */
-  onStep: (by: number) => void;
-  /** Actions of further keys on that line. */
-  keys?: LineKeys;
-  line: (index: number, id: string) => JSX.Element;
 }
 
 /** Lines below a toolbar to filter, copy and save, and headings that sort. */

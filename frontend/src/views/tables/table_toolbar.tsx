@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { saveText, useCopying } from "../browser/export";
 
-interface Props {
+export interface ToolbarProps {
   search: string;
   onSearch: (text: string) => void;
   size: string;
@@ -9,13 +9,14 @@ interface Props {
   onSize: ((text: string) => void) | null;
   /** Controls that choose the rows. */
   options?: JSX.Element | undefined;
+  /** Errors in the filter as typed. */
   errors: string[];
   summary: string;
   csv: () => string;
   fileName: string;
 }
 
-export function TableToolbar(props: Props) {
+export function TableToolbar(props: ToolbarProps) {
   const [copied, copy] = useCopying();
   return (
     <div class="toolbar">

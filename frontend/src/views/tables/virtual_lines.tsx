@@ -49,7 +49,7 @@ const AROUND = 170;
 /** Lines on paper: some pages. */
 const MAX_PRINTED_LINES = 2000;
 
-interface Props {
+export interface LinesProps {
   count: number;
   /** Line that keys start from, scrolled into view when it changes; -1 for none. */
   at: number;
@@ -70,7 +70,7 @@ interface Props {
 export type LineKeys = Partial<Record<string, (line: number) => void>>;
 
 /** List of lines of equal height; only the visible ones are in the document. */
-export function VirtualLines(props: Props) {
+export function VirtualLines(props: LinesProps) {
   const { count, at, empty, label, head, line, onStep, keys = {} } = props;
   const id = useId();
   const scroller = useRef<HTMLDivElement>(null);

@@ -1,6 +1,7 @@
 import {
+  CLICK_SLACK,
   isPinch,
-  type MoveKey,
+  type Move,
   onMoveKeys,
   onWheel,
   panOf,
@@ -12,9 +13,6 @@ import { MIN_BYTES, MIN_POSITIONS, pan, saveSpan, type View, zoom } from "../../
 import type { Size } from "../browser/hooks";
 import { GUTTER_LEFT } from "../drawing/surface";
 import { pictureSize, valueAt } from "./drawing/scene";
-
-/** Movement in pixels below which a press is a click. */
-const CLICK_SLACK = 4;
 
 /** Callbacks of the gestures; points are in pixels of the picture. */
 export interface GestureHost {
@@ -54,10 +52,11 @@ export function bindGestures(element: HTMLElement, host: () => GestureHost): () 
   const onDown = (event: PointerEvent): void => {
     if (event.button !== 0) return;
     const { x, y } = pointOf(event);
-    const { view, size } = host().current();
+    const { view, extent, size } = host().current();
     const onAxis = y >= pictureSize(size).height;
     // When fully zoomed out there is nothing to pan, as on the usage chart.
-    const marks = event.shiftKey || showsAll(host());
+    const showsAll = saveSpan(view.x, extent.x) === null && saveSpan(view.y, extent.y) === null;
+    const marks = event.shiftKey || showsAll;
     press = { kind: onAxis ? "select" : marks ? "band" : "pan", x, y, view, moved: false };
     element.setPointerCapture(event.pointerId);
   };
@@ -109,25 +108,17 @@ export function bindGestures(element: HTMLElement, host: () => GestureHost): () 
   };
   for (const [name, listener] of Object.entries(listeners))
     element.addEventListener(name, listener as (event: Event) => void, stop);
-  const unwheel = onWheel(element, (event) => {
+  const onTurn = (event: WheelEvent): boolean => {
     const { x, y } = pointOf(event);
     const view = wheelView(host(), event, x, y);
     if (view !== null) host().show(view);
     return view !== null;
-  });
-  const unkey = onMoveKeys(element, ({ pointer, ...key }) =>
-    host().show(letterView(host(), key, pointer === null ? null : pointOf(pointer).x)),
-  );
-  return () => {
-    stop.abort();
-    unwheel();
-    unkey();
   };
-}
-
-function showsAll(host: GestureHost): boolean {
-  const { view, extent } = host.current();
-  return saveSpan(view.x, extent.x) === null && saveSpan(view.y, extent.y) === null;
+  const onLetter = ({ pointer, ...key }: Move): void =>
+    host().show(letterView(host(), key, pointer === null ? null : pointOf(pointer).x));
+  onWheel(element, onTurn, stop.signal);
+  onMoveKeys(element, onLetter, stop.signal);
+  return () => stop.abort();
 }
 
 /** Return the view moved right and down by pixels of the picture. */
@@ -172,7 +163,7 @@ function wheelView(host: GestureHost, event: WheelEvent, x: number, y: number): 
 }
 
 /** Return the view after W A S D, zoomed about the pointer at `x`, or about the middle. */
-function letterView(host: GestureHost, key: { key: MoveKey; shift: boolean }, x: number | null): View {
+function letterView(host: GestureHost, key: Omit<Move, "pointer">, x: number | null): View {
   const { view, extent, size } = host.current();
   const { width, height } = pictureSize(size);
   const factor = zoomOf(key);
@@ -196,28 +187,18 @@ export function keyView(event: KeyboardEvent, view: View, extent: View): View | 
     event.altKey
       ? { x, y: zoom(y, extent.y, (y[0] + y[1]) / 2, factor, MIN_BYTES) }
       : { x: zoom(x, extent.x, (x[0] + x[1]) / 2, factor, MIN_POSITIONS), y };
-  switch (event.key) {
-    case "ArrowLeft":
-      return across(-share);
-    case "ArrowRight":
-      return across(share);
-    case "ArrowUp":
-      return up(share);
-    case "ArrowDown":
-      return up(-share);
-    case "Home":
-      return across(-Infinity);
-    case "End":
-      return across(Infinity);
-    case "+":
-    case "=":
-      return scaled(0.5);
-    case "-":
-    case "_":
-      return scaled(2);
-    case "0":
-      return extent;
-    default:
-      return null;
-  }
+  const views: Partial<Record<string, () => View>> = {
+    ArrowLeft: () => across(-share),
+    ArrowRight: () => across(share),
+    ArrowUp: () => up(share),
+    ArrowDown: () => up(-share),
+    Home: () => across(-Infinity),
+    End: () => across(Infinity),
+    "+": () => scaled(0.5),
+    "=": () => scaled(0.5),
+    "-": () => scaled(2),
+    _: () => scaled(2),
+    "0": () => extent,
+  };
+  return views[event.key]?.() ?? null;
 }

@@ -1,24 +1,14 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { View } from "../../layout/axis";
 import { centerOn, dragView, isInside, windowOnMap } from "../../layout/timeline/minimap";
-import type { TimelineRenderer } from "../../render/workers/timeline_renderer";
 import { useSize } from "../browser/hooks";
-import { pixelRatio, type Scene, type TimelineColors } from "./drawing/scene";
-import { putFrame } from "./plot";
+import { pixelRatio } from "./drawing/scene";
+import { type PictureProps, putFrame } from "./plot";
 
 const HEIGHT = 26;
 
-interface Props {
-  scene: Scene;
-  view: View;
-  onView: (view: View) => void;
-  renderer: TimelineRenderer | null;
-  highlighted: Uint8Array | null;
-  colors: TimelineColors;
-}
-
 /** Overview of the full extent; the visible range can be dragged. */
-export function Minimap({ scene, view, onView, renderer, highlighted, colors }: Props) {
+export function Minimap({ scene, view, onView, renderer, highlighted, colors }: PictureProps) {
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const press = useRef<{ x: number; y: number; view: View } | null>(null);

@@ -1,4 +1,5 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { PEAK_SNAP } from "../../base/input";
 import { formatBytes, formatCount } from "../../base/units";
 import { type Hole, holeAt } from "../../layout/address_map";
 import { formatTime, type View, viewAround } from "../../layout/axis";
@@ -29,16 +30,17 @@ interface Point {
   y: number;
 }
 
-/** Distance in pixels within which a click on the axis means the peak. */
-const PEAK_SNAP = 5;
-
-interface Props {
+/** What the plot and the minimap are given. */
+export interface PictureProps {
   scene: Scene;
   view: View;
   onView: (view: View) => void;
   renderer: TimelineRenderer | null;
   highlighted: Uint8Array | null;
   colors: TimelineColors;
+}
+
+interface Props extends PictureProps {
   /** What is under the pointer changed; null when it is not over the blocks. */
   onPointer: (at: Pointed | null) => void;
 }
@@ -94,33 +96,13 @@ export function Plot(props: Props) {
     fitCanvas(ctx.canvas, size.width * ratio, size.height * ratio);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     const marks = { position, range, selected, beside: [...sharers, ...beside], hovered, match, band };
-    const { labels } = drawn.picture;
+    const { view: shown, labels } = drawn.picture;
     const titles = { x: axisTitle(terms, scene.axis), y: scene.stack === null ? "address" : "live, by age" };
-    drawOverlay(ctx, {
-      scene,
-      view: drawn.picture.view,
-      size,
-      labels,
-      ratio,
-      highlighted,
-      marks,
-      titles,
-      colors,
-    });
+    const look = { scene, size, ratio, highlighted, colors };
+    drawOverlay(ctx, { ...look, view: shown, labels, marks, titles });
   };
-  useLayoutEffect(drawOver, [
-    scene,
-    size,
-    position,
-    range,
-    selected,
-    sharers,
-    hole,
-    hovered,
-    match,
-    band,
-    colors,
-  ]);
+  const marked = [position, range, selected, sharers, hole, hovered, match, band];
+  useLayoutEffect(drawOver, [scene, size, colors, ...marked]);
   const blockUnder = (x: number, y: number): number => {
     const drawn = renderer?.drawn.plot;
     return drawn ? rowAt(drawn.picture.frame, x * ratio, y * ratio) : -1;

@@ -1,7 +1,6 @@
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { isTyping } from "../../base/input";
 import {
-  type Axis,
   MIN_POSITIONS,
   restoreSpan,
   saveSpan,
@@ -10,52 +9,28 @@ import {
   viewAround,
   zoom,
 } from "../../layout/axis";
-import type { AgeStack } from "../../layout/stacking/age_stack";
 import type { AllocationLayout } from "../../layout/stacking/stacking";
 import { prepareSearch, rowTexts } from "../../layout/table/table_filter";
 import { findMatches, intersectHighlights, nextMatch } from "../../layout/timeline/search";
-import type { Program } from "../../payload/recording/recording";
-import type { Regions, Rows } from "../../payload/recording/rows";
 import { useDeferred } from "../browser/hooks";
 import { useTerms } from "../data/terms";
 import { useSearch } from "../data/use_search";
 import { SavePicture } from "../drawing/save_picture";
 import { type FilteredRows, RowFilterContext } from "../page/row_filter";
 import { useDark } from "../state/theme";
-import { store, useViewState, type ViewState } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { drawTimeline } from "./drawing/save_timeline";
-import {
-  blockOf,
-  readColors,
-  rowsAcross,
-  type Scene,
-  type TimelineColors,
-  useRenderer,
-  useScene,
-} from "./drawing/scene";
+import { blockOf, readColors, rowsAcross, type Scene, useRenderer, useScene } from "./drawing/scene";
 import { Holes } from "./holes";
-import { pictureLegend } from "./legend";
 import { Minimap } from "./minimap";
 import { Plot, type Pointed, PointerText } from "./plot";
 import { Toolbar } from "./toolbar";
 
-interface Props {
-  rows: Rows;
-  /** Identifies the blocks of the rows, which may get their names and times later. */
-  blocks: object;
+interface Props extends Omit<Scene, "show" | "holes" | "reserves" | "extent"> {
   /** Whether the rows have their names and times. */
   named: boolean;
-  /** Number of rows that the table lists too; the others are live bytes without a row. */
-  listed: number;
-  regions: Regions;
-  program: Program;
-  axis: Axis;
-  length: number;
-  peak: number;
   /** Source of the layout: the region filter of a program, or the placement of an allocator's rows. */
   placing: "regions" | AllocationLayout;
-  /** Stack of rows by age; otherwise null. */
-  stack: AgeStack | null;
   /** Progress of a new layout, 0 to 1; null if none is being computed. */
   busy: number | null;
 }
@@ -66,7 +41,9 @@ const ECHO_MS = 20;
 /** Allocation timeline: each buffer is a block, its lifetime along x, its place in memory along y. */
 export function Timeline({ named, ...of }: Props) {
   const { rows, regions } = of;
-  const show = useRegions(of.placing);
+  const wantedRegions = useViewState((state) => state.timeline_regions);
+  // All of an allocator's, whose rows are placed in one.
+  const show = of.placing === "regions" ? wantedRegions : "all";
   const full = useViewState((state) => state.timeline_only);
   const scene = useScene({
     ...of,
@@ -87,7 +64,8 @@ export function Timeline({ named, ...of }: Props) {
     [matches, filteredRows],
   );
   const { renderer, failure } = useRenderer(scene, highlighted);
-  const colors = useColors();
+  const dark = useDark();
+  const colors = useMemo(() => readColors(dark), [dark]);
   const onMatch = (step: 1 | -1): void => goToMatch(scene, matches.rows, view, onView, step);
   useMatchKeys(onMatch, () => {
     const { search_match: match } = store.get();
@@ -121,19 +99,11 @@ export function Timeline({ named, ...of }: Props) {
         of="allocation timeline"
         fileName="allocation-timeline"
         draw={(format) =>
-          renderer === null
-            ? null
-            : drawTimeline({ scene, renderer, highlighted, legend: pictureLegend(scene) }, format === "png")
+          renderer === null ? null : drawTimeline({ scene, renderer, highlighted }, format === "png")
         }
       />
     </div>
   );
-}
-
-/** Return the regions to draw: all of an allocator's, whose rows are placed in one. */
-function useRegions(placing: Props["placing"]): ViewState["timeline_regions"] {
-  const show = useViewState((state) => state.timeline_regions);
-  return placing === "regions" ? show : "all";
 }
 
 /** Return the view of the page's state, and a setter that waits for the next frame. */
@@ -156,11 +126,6 @@ function useVisiblePart(scene: Scene): { view: View; onView: (view: View) => voi
   return { view, onView };
 }
 
-function useColors(): TimelineColors {
-  const dark = useDark();
-  return useMemo(() => readColors(dark), [dark]);
-}
-
 /** Go to the next match; without a search, to the next block at the inspected position. */
 function goToMatch(
   scene: Scene,
@@ -174,13 +139,8 @@ function goToMatch(
     rowsAcross(scene, position ?? scene.peak).filter((row) => row < scene.listed);
   const rows = search === "" ? Uint32Array.from(across()) : found();
   const definedOf = (row: number): number => scene.rows.defined[row];
-  const next = nextMatch(
-    rows,
-    match,
-    step,
-    definedOf,
-    search === "" ? -Infinity : scene.axis.positionAt(view.x[0]),
-  );
+  const from = search === "" ? -Infinity : scene.axis.positionAt(view.x[0]);
+  const next = nextMatch(rows, match, step, definedOf, from);
   store.set({ search_match: next });
   const box = blockOf(scene, next);
   if (box !== null && search !== "") onView(viewAround(box, scene.extent));

@@ -23,6 +23,8 @@ interface Props {
 export function Toolbar(props: Props) {
   const { placing, busy, onZoom, onAll } = props;
   const full = useViewState((state) => state.timeline_only);
+  const show = useViewState((state) => state.timeline_regions);
+  const layout = useViewState((state) => state.timeline_layout);
   return (
     <div class="frame-tools">
       {busy !== null && (
@@ -30,7 +32,23 @@ export function Toolbar(props: Props) {
           placing {formatShare(busy, 1)}
         </span>
       )}
-      {placing === "regions" ? <ShownRegions /> : <Layouts />}
+      {placing === "regions" ? (
+        <Select
+          label="Blocks"
+          testid="timeline-regions"
+          options={REGIONS}
+          value={show}
+          onPick={(picked) => store.set({ timeline_regions: picked, timeline_zoom: null })}
+        />
+      ) : (
+        <Select
+          label="Blocks"
+          testid="timeline-layout"
+          options={LAYOUTS}
+          value={layout}
+          onPick={(picked) => store.set({ timeline_layout: picked, timeline_zoom: null })}
+        />
+      )}
       <Search {...props} />
       <ButtonGroup label="Zoom">
         <button aria-label="Zoom out" title="Zoom out (−)" onClick={() => onZoom(2)}>
@@ -61,19 +79,6 @@ const REGIONS = [
   { value: "all", label: "All memory", about: "Parameters, outputs and constants too" },
 ] as const;
 
-function ShownRegions() {
-  const show = useViewState((state) => state.timeline_regions);
-  return (
-    <Select
-      label="Blocks"
-      testid="timeline-regions"
-      options={REGIONS}
-      value={show}
-      onPick={(picked) => store.set({ timeline_regions: picked, timeline_zoom: null })}
-    />
-  );
-}
-
 const LAYOUTS = [
   {
     value: "age",
@@ -95,19 +100,6 @@ const LAYOUTS = [
     about: "Blocks at their addresses, without the ranges that no allocation of the profile uses",
   },
 ] as const;
-
-function Layouts() {
-  const layout = useViewState((state) => state.timeline_layout);
-  return (
-    <Select
-      label="Blocks"
-      testid="timeline-layout"
-      options={LAYOUTS}
-      value={layout}
-      onPick={(picked) => store.set({ timeline_layout: picked, timeline_zoom: null })}
-    />
-  );
-}
 
 function Search({ matches, searching, onSearch, onMatch }: Props) {
   const search = useViewState((state) => state.search);

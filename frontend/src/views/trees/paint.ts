@@ -3,7 +3,16 @@ import type { TreeBox } from "../../layout/tree/flame";
 import { shortLabel } from "../../layout/tree/tree";
 import { mixPixels } from "../../render/frame/palette";
 import { type Picture, roleLegend } from "../drawing/picture";
-import { fitText, HATCH, hatchDefinition, sizedContext, type Surface, SvgSurface } from "../drawing/surface";
+import {
+  CHART_FONT,
+  colorReader,
+  fitText,
+  HATCH,
+  hatchDefinition,
+  sizedContext,
+  type Surface,
+  SvgSurface,
+} from "../drawing/surface";
 import type { Scene } from "./scene";
 
 /** Colors of a tree as 0xRRGGBB. */
@@ -23,11 +32,7 @@ interface TreeColors {
 
 /** Return the colors of the page. Without roles, all boxes have one color that stands for no role. */
 export function readTreeColors(dark: boolean, roles: boolean, page = document.documentElement): TreeColors {
-  const style = getComputedStyle(page);
-  const read = (name: string, otherwise: number): number => {
-    const value = style.getPropertyValue(name).trim();
-    return /^#[0-9a-f]{6}$/i.test(value) ? Number.parseInt(value.slice(1), 16) : otherwise;
-  };
+  const read = colorReader(page);
   const surface = read("--surface", dark ? 0x1a1d21 : 0xffffff);
   const muted = read("--muted", 0x808080);
   const plain = mixColors(read("--accent", 0x2f6fb3), surface, 0.32);
@@ -73,7 +78,6 @@ interface TreePicture {
   nested: boolean;
 }
 
-const FONT = "11px system-ui, sans-serif";
 /** Minimum width in pixels for a label, and for a gap between neighbors of the same color. */
 const MIN_LABEL_WIDTH = 26;
 const MIN_GAP_WIDTH = 3;
@@ -105,8 +109,11 @@ export function drawTree(picture: TreePicture, roles: boolean): Picture {
 }
 
 function paintBoxes(surface: Surface, picture: TreePicture, hatch: CanvasPattern | string): void {
-  surface.font = FONT;
-  const around = new Set(picture.nested ? picture.boxes.map((box) => holder(picture, box)) : []);
+  surface.font = CHART_FONT;
+  const { parent } = picture.scene.tree;
+  // The nodes that contain boxes.
+  const holders = picture.boxes.map(({ from, gathered, own }) => (gathered > 0 || own ? from : parent[from]));
+  const around = new Set(picture.nested ? holders : []);
   for (const box of picture.boxes)
     if (box.gathered > 0) {
       surface.fillStyle = hatch;
@@ -127,11 +134,6 @@ function titleOf(scene: Scene, box: TreeBox): string {
   return `${labelOfBox(scene, box)}: ${scene.unit.exact((box.own ? self : total)[box.node])}`;
 }
 
-/** Return the node that contains a box. */
-function holder({ scene }: TreePicture, { from, gathered, own }: TreeBox): number {
-  return gathered > 0 || own ? from : scene.tree.parent[from];
-}
-
 /** `around`: the box contains others. */
 function paintBox(context: Surface, picture: TreePicture, box: TreeBox, around: boolean): void {
   const { scene, paints, nested } = picture;
@@ -148,7 +150,9 @@ function paintBox(context: Surface, picture: TreePicture, box: TreeBox, around: 
   const [left, room] = [box.x + PADDING, width - 2 * PADDING];
   const middle = box.y + Math.min(height, 1.15 * LINE) / 2 + 0.5;
   context.fillStyle = ink;
-  const drawn = isPath(label) ? fitEnd(context, label, room) : fitText(context, label, room);
+  // Paths differ at the end.
+  const isPath = label.includes("/") && !label.includes(" ");
+  const drawn = isPath ? fitEnd(context, label, room) : fitText(context, label, room);
   context.fillText(drawn, left, middle);
   context.globalAlpha = 0.72;
   const after = context.measureText(drawn).width + 8;
@@ -159,11 +163,7 @@ function paintBox(context: Surface, picture: TreePicture, box: TreeBox, around: 
   context.globalAlpha = 1;
 }
 
-/** Shorten a path at the start, as paths differ at the end. */
-function isPath(label: string): boolean {
-  return label.includes("/") && !label.includes(" ");
-}
-
+/** Shorten a label at the start. */
 function fitEnd(context: Surface, label: string, room: number): string {
   if (context.measureText(label).width <= room) return label;
   // Characters of this font are at least 2 px wide.

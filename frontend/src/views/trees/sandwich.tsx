@@ -9,19 +9,15 @@ import type { Rows } from "../../payload/recording/rows";
 import { store, useViewState } from "../state/view_state";
 import { VirtualLines } from "../tables/virtual_lines";
 import { Middle } from "../widgets/labels";
-import type { Actions, Scene } from "./scene";
+import type { Actions, Scene, TreeChartProps } from "./scene";
 import { TreeCanvas } from "./tree_canvas";
 
 /** Filters are part of the URL. */
 const MAX_FILTER = 2000;
 
-interface Props {
-  scene: Scene;
+interface Props extends TreeChartProps {
   rows: Rows;
   live: Uint32Array;
-  actions: Actions;
-  roles: boolean;
-  fileName: string;
 }
 
 /** Functions with their totals; of the chosen one, the callers above it and the callees below it. */

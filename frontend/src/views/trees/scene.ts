@@ -17,7 +17,6 @@ import { byteTime, weighTree, type Weights } from "../../layout/tree/weights";
 import { writeFilter } from "../../layout/url_values";
 import type { Program } from "../../payload/recording/recording";
 import type { Rows } from "../../payload/recording/rows";
-import type { PackedTexts } from "../../payload/tables/text_column";
 import { useDeferred } from "../browser/hooks";
 import { useTerms } from "../data/terms";
 import { useSearch } from "../data/use_search";
@@ -68,7 +67,7 @@ export interface Scene {
   search: Search;
 }
 
-interface Parts {
+export interface SceneParts {
   tree: Tree;
   rows: Rows;
   program: Program;
@@ -78,19 +77,15 @@ interface Parts {
   unexplained: number;
 }
 
-/** Return the texts that a search in a tree looks at: its labels, and what the table searches. */
-function searchedTexts({ tree, rows }: Pick<Parts, "tree" | "rows">): (string | PackedTexts)[] {
-  return [...treeTexts(tree), ...rowTexts(rows)];
-}
-
-export function useTreeScene({ tree, rows, program, live, unexplained }: Parts): Scene {
+export function useTreeScene({ tree, rows, program, live, unexplained }: SceneParts): Scene {
   const terms = useTerms();
   const weight = useViewState((state) => state.tree_weight);
   const path = useViewState((state) => state.tree_node);
   const row = useViewState((state) => state.selected);
   const typed = useDeferred(useViewState((state) => state.search));
   const searched = useMemo(() => ({ tree, rows }), [tree, rows]);
-  const search = useSearch(typed, searched, searchedTexts);
+  // The labels of the tree, and what the table searches.
+  const search = useSearch(typed, searched, (of) => [...treeTexts(of.tree), ...rowTexts(of.rows)]);
   const column = useMemo(
     () => (weight === "bytes" ? rows.charge : byteTime(rows, program)),
     [rows, program, weight],
@@ -113,6 +108,16 @@ export function useTreeScene({ tree, rows, program, live, unexplained }: Parts):
     () => ({ tree, weights, unit, top, found, selected, column, search }),
     [tree, weights, unit, top, found, selected, column, search],
   );
+}
+
+/** What all charts of a tree are given. */
+export interface TreeChartProps {
+  scene: Scene;
+  actions: Actions;
+  /** True if rows have roles, which colors show. */
+  roles: boolean;
+  /** Name of saved files, without suffix. */
+  fileName: string;
 }
 
 /** Box, or a node treated as one. */

@@ -10,7 +10,7 @@ import { SavePicture } from "../drawing/save_picture";
 import { useDark } from "../state/theme";
 import { Tooltip } from "../widgets/tooltip";
 import { drawTree, labelOfBox, paintTree, readTreeColors } from "./paint";
-import type { Actions, Scene } from "./scene";
+import type { Actions, Scene, TreeChartProps } from "./scene";
 import { bindSteps, describe, nodeBeside, onTreeKey, stepIn, stepOut } from "./tree_keys";
 
 const MAX_ANCESTORS = 4;
@@ -30,7 +30,9 @@ function HoverCard({ scene, box, x, y, width, actions }: HoverCardProps) {
   const { node, gathered, own, from } = box;
   const terms = useTerms();
   const below = own || gathered > 0;
-  const above = nearest(pathNodes(tree, below ? node : tree.parent[from]).map((at) => shortLabel(tree, at)));
+  const path = pathNodes(tree, below ? node : tree.parent[from]).map((at) => shortLabel(tree, at));
+  // The end of a long path; the breadcrumbs show all of it after zooming.
+  const above = path.length > MAX_ANCESTORS ? ["…", ...path.slice(-MAX_ANCESTORS)] : path;
   const leaf = actions.rowOf(box) >= 0;
   const label = labelOf(tree, node);
   // The full path of a frame's file.
@@ -61,11 +63,6 @@ function HoverCard({ scene, box, x, y, width, actions }: HoverCardProps) {
   );
 }
 
-/** Return the end of a long path; the breadcrumbs show all of it after zooming. */
-function nearest(labels: string[]): string[] {
-  return labels.length > MAX_ANCESTORS ? ["…", ...labels.slice(-MAX_ANCESTORS)] : labels;
-}
-
 /** A weight, with its share of the total and of its parent. */
 function Weight({ scene, weight, of }: { scene: Scene; weight: number; of: number }) {
   const { tree, weights, unit } = scene;
@@ -90,9 +87,7 @@ function About({ scene: { weights, unit }, node }: { scene: Scene; node: number 
   return <span>{said.filter(Boolean).join(", ")}</span>;
 }
 
-interface Props {
-  scene: Scene;
-  actions: Actions;
+interface Props extends TreeChartProps {
   /** Place the boxes in a picture of this width. */
   layout: (width: number) => TreeBox[];
   height: number;
@@ -101,11 +96,7 @@ interface Props {
   upward?: boolean;
   /** Show the frames that a folded box stands for. */
   onUnfold?: () => void;
-  /** True if rows have roles, which colors show. */
-  roles: boolean;
   label: string;
-  /** Name of saved pictures, without suffix. */
-  fileName: string;
   testid: string;
 }
 

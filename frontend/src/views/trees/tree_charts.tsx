@@ -19,7 +19,7 @@ import { defaultClassification, LazyTreesContext, treeKey, type TreeKind } from 
 import { store, useViewState } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";
 import { Sandwich } from "./sandwich";
-import { type Actions, actionsOf, type Scene, useTreeScene } from "./scene";
+import { actionsOf, type Scene, type SceneParts, type TreeChartProps, useTreeScene } from "./scene";
 import { TreeCanvas } from "./tree_canvas";
 import { TreeTable } from "./tree_table";
 import { Crumbs, TreeToolbar } from "./tree_toolbar";
@@ -30,25 +30,16 @@ export const TREE_CHARTS = [
     label: "Flame graph",
     about: "Hierarchy; width shows the weight, largest first (left-heavy)",
   },
-  {
-    value: "sandwich",
-    label: "Sandwich",
-    about: "Callers of one function above it, callees below it",
-  },
+  { value: "sandwich", label: "Sandwich", about: "Callers of one function above it, callees below it" },
   { value: "treemap", label: "Treemap", about: "Hierarchy; area shows the weight" },
   { value: "tree", label: "Tree table", about: "Hierarchy with numbers" },
 ] as const;
 
-interface FlameGraphProps {
-  scene: Scene;
-  actions: Actions;
+interface FlameGraphProps extends TreeChartProps {
   bottomUp: boolean;
   /** Show the common root frames, instead of folding them into one line. */
   unfolded: boolean;
   onUnfold: () => void;
-  roles: boolean;
-  /** Name of saved pictures, without suffix. */
-  fileName: string;
 }
 
 /** Flame graph: the width of a node is its weight, children are below their parents. */
@@ -88,16 +79,8 @@ const HEIGHT = 460;
 /** Height of the controls above and below it in the full window. */
 const CONTROLS = 130;
 
-interface TreeMapProps {
-  scene: Scene;
-  actions: Actions;
-  roles: boolean;
-  /** Name of saved pictures, without suffix. */
-  fileName: string;
-}
-
 /** Treemap: the area of a node is its weight, children are inside their parents. */
-function TreeMap({ scene, actions, roles, fileName }: TreeMapProps) {
+function TreeMap({ scene, actions, roles, fileName }: TreeChartProps) {
   const { tree, weights, top } = scene;
   const height = useFullWindow() ? Math.max(window.innerHeight - CONTROLS, HEIGHT) : HEIGHT;
   const layout = useCallback(
@@ -130,13 +113,15 @@ interface Props {
 /** Trees of the live buffers: by model path, source, function, role, shape or type. */
 export function TreeCharts(props: Props) {
   const { rows, program, compiled } = props;
+  const terms = useTerms();
   const { tree, kind, error } = useTree(rows, compiled, true);
   if (tree !== null && rows !== null && program !== null)
     return <Charts {...props} tree={tree} kind={kind} rows={rows} program={program} />;
   return (
     <div class="tree-charts">
       <TreeToolbar by={kind.by} scene={null} lasting={program === null || program.length > 1} />
-      {error === null ? <Waiting /> : <ErrorMessage error={error} />}
+      {error !== null && <ErrorMessage error={error} />}
+      {error === null && <div class="tree-placeholder muted">Reading every {terms.item}…</div>}
     </div>
   );
 }
@@ -174,16 +159,9 @@ function useKind(rows: Rows | null, compiled: boolean): TreeKind {
   return useMemo(() => ({ by, merge, invert }), [by, merge, invert]);
 }
 
-function Waiting() {
-  const terms = useTerms();
-  return <div class="tree-placeholder muted">Reading every {terms.item}…</div>;
-}
-
-interface ChartsProps extends Props {
-  tree: Tree;
+interface ChartsProps extends SceneParts {
   kind: TreeKind;
-  rows: Rows;
-  program: Program;
+  fileName: string;
 }
 
 function Charts({ tree, kind, rows, program, live, unexplained, fileName }: ChartsProps) {

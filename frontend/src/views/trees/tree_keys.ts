@@ -1,4 +1,4 @@
-import { isPinch, onMoveKeys, onWheel, zoomFactor } from "../../base/input";
+import { isPinch, type MoveKey, onMoveKeys, onWheel, zoomFactor } from "../../base/input";
 import { formatCounted, formatShare } from "../../base/units";
 import { childrenOf, shortLabel } from "../../layout/tree/tree";
 import { ROLES } from "../../payload/generated/constants";
@@ -101,8 +101,9 @@ const ZOOM_PER_STEP = 1.2;
 
 /** Listen to Ctrl + wheel, pinch, and W A S D over a tree. Return a function that stops listening. */
 export function bindSteps(element: HTMLElement, steps: { current: Steps }): () => void {
+  const stop = new AbortController();
   let zoomed = 1;
-  const unwheel = onWheel(element, (event) => {
+  const turn = (event: WheelEvent): boolean => {
     if (!isPinch(event)) return false;
     const factor = zoomFactor(event);
     // A turn in the other direction starts anew.
@@ -112,14 +113,13 @@ export function bindSteps(element: HTMLElement, steps: { current: Steps }): () =
     else return true;
     zoomed = 1;
     return true;
-  });
-  const unkey = onMoveKeys(element, ({ key }) => {
+  };
+  const step = ({ key }: { key: MoveKey }): void => {
     if (key === "w") steps.current.in();
     else if (key === "s") steps.current.out();
     else steps.current.beside(key === "d" ? 1 : -1);
-  });
-  return () => {
-    unwheel();
-    unkey();
   };
+  onWheel(element, turn, stop.signal);
+  onMoveKeys(element, step, stop.signal);
+  return () => stop.abort();
 }

@@ -17,53 +17,25 @@ import type { Heading } from "../tables/columns";
 import { useSorting } from "../tables/data_table";
 import { TableHead, VirtualLines } from "../tables/virtual_lines";
 import { Swatch } from "../widgets/labels";
-import { type Actions, boxOfNode, type Scene } from "./scene";
+import { type Actions, boxOfNode, type Scene, type TreeChartProps } from "./scene";
 
 function treeColumns(terms: Terms): Heading<TreeSortKey>[] {
+  const column = (key: TreeSortKey, heading: string, about: string, track: string) => {
+    return { key, heading, about, track, numeric: key !== "name" };
+  };
+  const items = capitalize(terms.items);
   return [
-    {
-      key: "name",
-      heading: "Name",
-      about: "Node, below its parent",
-      numeric: false,
-      track: "minmax(260px, 660px)",
-    },
-    {
-      key: "total",
-      heading: "Total",
-      about: "Weight including all descendants",
-      numeric: true,
-      track: "210px",
-    },
-    {
-      key: "self",
-      heading: "Self",
-      about: `Weight of the ${terms.items} at the node itself`,
-      numeric: true,
-      track: "110px",
-    },
-    {
-      key: "count",
-      heading: capitalize(terms.items),
-      about: `${capitalize(terms.items)} at the node and below`,
-      numeric: true,
-      track: "86px",
-    },
+    column("name", "Name", "Node, below its parent", "minmax(260px, 660px)"),
+    column("total", "Total", "Weight including all descendants", "210px"),
+    column("self", "Self", `Weight of the ${terms.items} at the node itself`, "110px"),
+    column("count", items, `${items} at the node and below`, "86px"),
   ];
 }
 
-/** Space for the buttons of a line. */
-function trackTemplate(columns: readonly Heading<TreeSortKey>[]): string {
-  return [...columns.map(({ track }) => track), "minmax(96px, 1fr)"].join(" ");
-}
-
-interface TreeLineProps {
+interface TreeLineProps extends Omit<TreeChartProps, "fileName"> {
   id: string;
-  scene: Scene;
   line: TreeLine;
   template: string;
-  actions: Actions;
-  roles: boolean;
   focused: boolean;
   onToggle: () => void;
   onFocus: () => void;
@@ -158,21 +130,15 @@ function TreeTableLine({ scene, line, actions, roles, ...on }: TreeLineProps) {
   );
 }
 
-interface Props {
-  scene: Scene;
-  actions: Actions;
-  roles: boolean;
-  fileName: string;
-}
-
 const LARGEST_FIRST: TreeSort = { key: "total", descending: true };
 
 /** Tree as a table: expanded, sorted, searched and saved. */
-export function TreeTable({ scene, actions, roles, fileName }: Props) {
+export function TreeTable({ scene, actions, roles, fileName }: TreeChartProps) {
   const { tree, weights, unit, top, found } = scene;
   const terms = useTerms();
   const columns = useMemo(() => treeColumns(terms), [terms]);
-  const template = trackTemplate(columns);
+  // The last track has the buttons of a line.
+  const template = [...columns.map(({ track }) => track), "minmax(96px, 1fr)"].join(" ");
   const [sort, setSort] = useSorting(columns, LARGEST_FIRST, "tree_sort");
   const expanded = useViewState((state) => state.tree_expanded);
   // Nodes are identified by number: paths can be long.

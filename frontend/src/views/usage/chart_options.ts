@@ -1,7 +1,7 @@
 import type uPlot from "uplot";
 import { type Axis, byteTicks, labelCenter, type Span } from "../../layout/axis";
 import type { CurveKey, UsageSeries } from "../../layout/usage/usage_series";
-import { drawSideTitle, GUTTER_LEFT, GUTTER_RIGHT, type PageColors } from "../drawing/surface";
+import { CHART_FONT, drawSideTitle, GUTTER_LEFT, GUTTER_RIGHT, type PageColors } from "../drawing/surface";
 import { curveStyle, DASHES } from "./curves";
 
 /** Heights of the x axis: with ticks and a title, and where a timeline below has them. */
@@ -40,7 +40,7 @@ export function usageOptions(parts: Parts, colors: PageColors): uPlot.Options {
     stroke: colors.muted,
     grid: { stroke: colors.grid, width: 1 },
     ticks: { show: false },
-    font: "11px system-ui, sans-serif",
+    font: CHART_FONT,
   };
   return {
     width: parts.width,
@@ -84,7 +84,11 @@ export function usageOptions(parts: Parts, colors: PageColors): uPlot.Options {
         gap: 6,
         splits: (chart, _axis, min, max) =>
           byteTicks([min, max], chart.height / 28).map((tick) => tick.value),
-        values: (chart, splits) => labelsOf(byteTicks, chart.scales["y"], splits, chart.height / 28),
+        values: (chart, splits) => {
+          const { min = 0, max = 1 } = chart.scales["y"] ?? {};
+          const ticks = byteTicks([min, max], chart.height / 28);
+          return splits.map((split) => ticks.find(({ value }) => value === split)?.label ?? "");
+        },
       },
     ],
     series: [{}, ...parts.shown.flatMap((key) => curveSeries(key, parts))],
@@ -160,16 +164,4 @@ function curveSeries(key: CurveKey, { stepped, dark }: Parts): uPlot.Series[] {
 /** Return the y scale of a curve. */
 export function scaleOf(key: CurveKey): "share" | "y" {
   return key === "fragmentation" ? "share" : "y";
-}
-
-function labelsOf(
-  ticks: typeof byteTicks,
-  scale: uPlot.Scale | undefined,
-  splits: number[],
-  most: number,
-): string[] {
-  const labels = new Map(
-    ticks([scale?.min ?? 0, scale?.max ?? 1], most).map((tick) => [tick.value, tick.label]),
-  );
-  return splits.map((split) => labels.get(split) ?? "");
 }

@@ -25,63 +25,47 @@ interface CurveStyle {
 /** Dash patterns in pixels, like CSS borders of these names. */
 export const DASHES = { solid: [], dashed: [7, 4], dotted: [3, 3] } as const;
 
-const roleColor = (role: (typeof ROLES)[number], dark: boolean): string =>
-  cssColor(roleColors(dark)[ROLES.indexOf(role)]);
+/** Styles of the curves; a color is that of a CSS variable or of a role. */
+const STYLES: Record<CurveKey, CurveStyle> = {
+  live: { color: "--accent", dash: "solid", width: 1.5 },
+  requested: { color: "--muted", dash: "dotted", width: 1 },
+  heap: { color: "--muted", dash: "dotted", width: 1 },
+  stack: { color: "executable", dash: "dotted", width: 1.5 },
+  held: { color: "--ink", dash: "dashed", width: 1 },
+  free: { color: "temporary", dash: "solid", width: 1.2 },
+  largest_free: { color: "temporary", dash: "dashed", width: 1.2 },
+  fragmentation: { color: "gradient", dash: "dotted", width: 1.5 },
+  ceiling: { color: "--ink", dash: "dashed", width: 1 },
+  limit: { color: "--warn", dash: "solid", width: 1.5 },
+};
 
 export function curveStyle(key: CurveKey, dark: boolean): CurveStyle {
-  switch (key) {
-    case "live":
-      return { color: "--accent", dash: "solid", width: 1.5 };
-    case "requested":
-    case "heap":
-      return { color: "--muted", dash: "dotted", width: 1 };
-    case "stack":
-      return { color: roleColor("executable", dark), dash: "dotted", width: 1.5 };
-    case "held":
-      return { color: "--ink", dash: "dashed", width: 1 };
-    case "free":
-      return { color: roleColor("temporary", dark), dash: "solid", width: 1.2 };
-    case "largest_free":
-      return { color: roleColor("temporary", dark), dash: "dashed", width: 1.2 };
-    case "fragmentation":
-      return { color: roleColor("gradient", dark), dash: "dotted", width: 1.5 };
-    case "ceiling":
-      return { color: "--ink", dash: "dashed", width: 1 };
-    case "limit":
-      return { color: "--warn", dash: "solid", width: 1.5 };
-  }
+  const style = STYLES[key];
+  const role = ROLES.findIndex((name) => name === style.color);
+  return role < 0 ? style : { ...style, color: cssColor(roleColors(dark)[role]) };
 }
 
 /** Return the name and the definition of a curve. */
 export function curveLabels(key: CurveKey, terms: Terms, { recording }: FirstView): [string, string] {
   const events = recording.axis === "TIME";
-  switch (key) {
-    case "live":
-      return [terms.live, events ? "Heap plus stack" : "Bytes of live buffers, including padding"];
-    case "requested":
-      return [`${terms.live}, ${terms.requested}`, `Without ${terms.excess}`];
-    case "heap":
-      return ["heap alone", "Allocated bytes, without the stack"];
-    case "stack":
-      return ["stack", "Bytes reserved for running programs"];
-    case "held":
-      return ["reserved", "Bytes that the allocator has reserved from the device"];
-    case "free":
-      return ["free", "Bytes that the allocator can still allocate"];
-    case "largest_free":
-      return ["largest free block", "Larger requests fail, whatever the total of free bytes"];
-    case "fragmentation":
-      return [
-        "fragmentation",
-        "Share of the free bytes outside the largest free block; the top of the chart is 100%",
-      ];
-    case "ceiling":
-      return events
-        ? ["capacity", "Size of the memory"]
-        : ["reserved", "Bytes that the program requests from the device, which must fit in its limit"];
-    case "limit":
-      return ["limit", `What the program may reserve: ${limitText(recording)}`];
-  }
+  const labels: Record<CurveKey, [string, string]> = {
+    live: [terms.live, events ? "Heap plus stack" : "Bytes of live buffers, including padding"],
+    requested: [`${terms.live}, ${terms.requested}`, `Without ${terms.excess}`],
+    heap: ["heap alone", "Allocated bytes, without the stack"],
+    stack: ["stack", "Bytes reserved for running programs"],
+    held: ["reserved", "Bytes that the allocator has reserved from the device"],
+    free: ["free", "Bytes that the allocator can still allocate"],
+    largest_free: ["largest free block", "Larger requests fail, whatever the total of free bytes"],
+    fragmentation: [
+      "fragmentation",
+      "Share of the free bytes outside the largest free block; the top of the chart is 100%",
+    ],
+    ceiling: events
+      ? ["capacity", "Size of the memory"]
+      : ["reserved", "Bytes that the program requests from the device, which must fit in its limit"],
+    limit: ["limit", `What the program may reserve: ${limitText(recording)}`],
+  };
+  return labels[key];
 }
 
 /** Return a program's limit with its source. */

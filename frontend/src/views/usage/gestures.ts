@@ -1,5 +1,16 @@
 import type uPlot from "uplot";
-import { isPinch, onMoveKeys, onWheel, panOf, sidewaysBy, zoomFactor, zoomOf } from "../../base/input";
+import {
+  CLICK_SLACK,
+  isPinch,
+  type Move,
+  onMoveKeys,
+  onWheel,
+  panOf,
+  PEAK_SNAP,
+  sidewaysBy,
+  zoomFactor,
+  zoomOf,
+} from "../../base/input";
 import {
   type Axis,
   MIN_BYTES,
@@ -11,11 +22,6 @@ import {
   zoom,
 } from "../../layout/axis";
 import { store } from "../state/view_state";
-
-/** Distance in pixels within which a click means the peak: a pixel can cover thousands of positions. */
-const PEAK_SNAP = 5;
-/** Movement in pixels below which a press is a click. */
-const CLICK_SLACK = 4;
 
 /** Dragging pans, as on the timeline; with Shift, or when fully zoomed out, it selects a range. */
 export function startsBrush(event: MouseEvent): boolean {
@@ -71,7 +77,7 @@ export function bindPointer(chart: uPlot, shown: () => Shown): () => void {
   // The clicks of a double click must not move the inspected position.
   const onDoubleClick = (): void => store.set({ zoom: null, usage_zoom: null, position: inspectedBefore });
   // Ctrl, which a pinch also sends, zooms x, Alt y; Shift or sideways pans. The wheel alone scrolls the page.
-  const unwheel = onWheel(area, (event) => {
+  const onTurn = (event: WheelEvent): boolean => {
     const [from, to] = window();
     const sideways = sidewaysBy(event);
     const along = isPinch(event);
@@ -84,8 +90,8 @@ export function bindPointer(chart: uPlot, shown: () => Shown): () => void {
     if (event.altKey)
       showBytes(zoom(bytes(), limit(), chart.posToVal(event.clientY - top, "y"), factor, MIN_BYTES));
     return true;
-  });
-  const unkey = onMoveKeys(area.closest<HTMLElement>("[tabindex]") ?? area, (key) => {
+  };
+  const onLetter = (key: Move): void => {
     const [from, to] = window();
     const factor = zoomOf(key);
     if (factor === null) {
@@ -96,18 +102,16 @@ export function bindPointer(chart: uPlot, shown: () => Shown): () => void {
     const x = key.pointer === null ? -1 : key.pointer.clientX - left;
     const anchor = x >= 0 && x < width ? chart.posToVal(x, "x") : marked();
     show(zoom([from, to], extent(), anchor, factor, MIN_POSITIONS));
-  });
+  };
 
   const stop = new AbortController();
   area.addEventListener("mousedown", onMouseDown, stop);
   area.addEventListener("dblclick", onDoubleClick, stop);
   document.addEventListener("mousemove", onMouseMove, stop);
   document.addEventListener("mouseup", onMouseUp, stop);
-  return () => {
-    unwheel();
-    unkey();
-    stop.abort();
-  };
+  onWheel(area, onTurn, stop.signal);
+  onMoveKeys(area.closest<HTMLElement>("[tabindex]") ?? area, onLetter, stop.signal);
+  return () => stop.abort();
 }
 
 /** Handle keys of the focused chart. */

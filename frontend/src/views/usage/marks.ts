@@ -6,9 +6,7 @@ import type { Rows } from "../../payload/recording/rows";
 import { type PageColors, veil } from "../drawing/surface";
 import { scaleOf, strokeOf } from "./chart_options";
 
-/**
- * Draw the live bytes that pass the row filter as an area below the curve; each pixel column shows its maximum.
- */
+/** Draw the live bytes that pass the row filter as an area below the curve; each pixel column shows its maximum. */
 function drawFilteredArea(chart: uPlot, part: Float64Array, axis: Axis, color: string): void {
   const { ctx, bbox, scales } = chart;
   const { min = 0, max = 1 } = scales["x"] ?? {};

@@ -14,14 +14,14 @@ import {
 } from "../../layout/usage/usage_series";
 import type { Api } from "../../payload/api";
 import type { Summary } from "../../payload/generated/answers";
-import type { FirstView, Program, Spans, Usage } from "../../payload/recording/recording";
+import type { FirstView, Spans, Usage } from "../../payload/recording/recording";
 import { useSize } from "../browser/hooks";
 import { axisTitle, useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
-import type { AvailableRows } from "../data/use_recording";
 import type { Picture } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
 import { GUTTER_LEFT, GUTTER_RIGHT, pageColors } from "../drawing/surface";
+import type { LiveProps } from "../page/live_rows";
 import { RowFilterContext } from "../page/row_filter";
 import { useDark } from "../state/theme";
 import { store, usePosition, useViewState } from "../state/view_state";
@@ -67,17 +67,11 @@ function useUsage(api: Api, view: FirstView, zoom: Span): WindowedUsage {
 /** Height of a saved picture where the chart is low. */
 const MIN_PICTURE_HEIGHT = 220;
 
-interface Props {
-  api: Api;
-  view: FirstView;
-  axis: Axis;
+interface Props extends Pick<UsageSectionProps, "api" | "view" | "axis" | "available" | "snapshots"> {
   /** A timeline below has the x axis. */
   above: boolean;
   /** Available curves. */
   known: readonly CurveKey[];
-  available: AvailableRows;
-  /** Snapshots of the same memory, in order of time. */
-  snapshots?: readonly Summary[] | undefined;
   /** Set to a function that draws the chart for a file. */
   picture: { current: () => Picture | null };
 }
@@ -95,6 +89,7 @@ function UsageChart({ api, view, axis, above, known, available, snapshots = [], 
   const terms = useTerms();
   const range = useViewState((state) => state.usage_range);
   const selectedRange = useViewState((state) => state.range);
+  const savedBytes = useViewState((state) => state.usage_zoom);
   const title = above ? "" : axisTitle(terms, axis);
 
   const window = axis.fromSaved(zoom);
@@ -125,10 +120,7 @@ function UsageChart({ api, view, axis, above, known, available, snapshots = [], 
     peak_bytes,
     events ? capacity_bytes : Math.max(ceiling ?? 0, most ?? 0),
   );
-  const bytes = restoreSpan(
-    useViewState((state) => state.usage_zoom),
-    limit,
-  );
+  const bytes = restoreSpan(savedBytes, limit);
   const only = useContext(RowFilterContext).rows;
   const part = useMemo(
     () => (only === null || !available.complete ? null : bytesOver(available.rows, view.length, only)),
@@ -255,11 +247,8 @@ function UsageChart({ api, view, axis, above, known, available, snapshots = [], 
   );
 }
 
-interface UsageSectionProps {
+interface UsageSectionProps extends LiveProps {
   api: Api;
-  view: FirstView;
-  available: AvailableRows;
-  program: Program | null;
   spans: Spans | null;
   axis: Axis;
   /** Snapshots of the same memory, in order of time. */

@@ -54,29 +54,19 @@ export function drawUsage(chart: DrawnUsage): Picture {
     curves.push(`<path d="${line(max)}" stroke="${paint}" stroke-width="${stroke}" fill="none"${dashes}/>`);
     legend.push({ color: paint, label: curveLabels(key, terms, view)[0], line: true });
   }
-  if (chart.ceiling !== null) {
-    curves.push(across(chart.ceiling, color("--ink"), dashArray(DASHES.dashed)));
-    legend.push({ color: color("--ink"), label: curveLabels("ceiling", terms, view)[0], line: true });
+  for (const key of ["ceiling", "limit"] as const) {
+    const bytesAt = chart[key];
+    if (bytesAt === null) continue;
+    const { color: named, dash } = curveStyle(key, false);
+    curves.push(across(bytesAt, color(named), dashArray(DASHES[dash])));
+    legend.push({ color: color(named), label: curveLabels(key, terms, view)[0], line: true });
   }
-  if (chart.limit !== null) {
-    curves.push(across(chart.limit, color("--warn"), ""));
-    legend.push({ color: color("--warn"), label: curveLabels("limit", terms, view)[0], line: true });
-  }
+  const markAt = (position: number, stroke: string, text: string): string =>
+    mark(x(axis.mark(position)), plot, stroke, text);
+  const peak = `peak ${formatBytes(view.recording.peak_bytes)}`;
   const marks = [
-    mark(
-      x(axis.mark(chart.position)),
-      plot,
-      color("--ink"),
-      `${terms.position} ${formatCount(chart.position)}`,
-    ),
-    chart.position === view.peak
-      ? ""
-      : mark(
-          x(axis.mark(view.peak)),
-          plot,
-          color("--muted"),
-          `peak ${formatBytes(view.recording.peak_bytes)}`,
-        ),
+    markAt(chart.position, color("--ink"), `${terms.position} ${formatCount(chart.position)}`),
+    chart.position === view.peak ? "" : markAt(view.peak, color("--muted"), peak),
   ];
   return {
     width,
@@ -156,13 +146,8 @@ function steps(xs: Float64Array, values: Float64Array, x: Pixel, y: Pixel, end: 
 }
 
 function area(xs: Float64Array, values: Float64Array, x: Pixel, y: Pixel, plot: PlotSize): string {
-  const line = steps(
-    xs,
-    values.map((value) => (Number.isNaN(value) ? 0 : value)),
-    x,
-    y,
-    plot.width,
-  );
+  const known = values.map((value) => (Number.isNaN(value) ? 0 : value));
+  const line = steps(xs, known, x, y, plot.width);
   return xs.length === 0 ? "" : `${line}V${plot.height}H${x(xs[0])}Z`;
 }
 

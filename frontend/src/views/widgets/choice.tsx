@@ -67,22 +67,14 @@ export function Select<Value extends string>({ label, testid, options, value, on
 }
 
 const AXES = [
-  {
-    value: "events",
-    label: "Events",
-    about: "Equally spaced events; bursts are spread out",
-  },
+  { value: "events", label: "Events", about: "Equally spaced events; bursts are spread out" },
   { value: "time", label: "Time", about: "Time since the recording began" },
 ] as const;
 
 const RANGES = [
   { value: "peak", label: "To the peak", about: "From zero to the peak" },
   { value: "capacity", label: "To capacity", about: "From zero to the capacity" },
-  {
-    value: "fit",
-    label: "Fit",
-    about: "Range of the visible part; does not start at zero",
-  },
+  { value: "fit", label: "Fit", about: "Range of the visible part; does not start at zero" },
 ] as const;
 
 const PROGRAM_AXES = [

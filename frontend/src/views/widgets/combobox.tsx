@@ -12,7 +12,7 @@ export interface Option {
   detail: string;
 }
 
-interface Props {
+export interface PickerProps {
   label: string;
   testid: string;
   options: Option[];
@@ -27,7 +27,7 @@ const PAGE = 200;
  * Searchable list of options, an ARIA editable combobox with list autocomplete. Of a long list, only the page with the
  * active option is drawn.
  */
-export function Combobox({ label, testid, options: latest, value, onPick }: Props) {
+export function Combobox({ label, testid, options: latest, value, onPick }: PickerProps) {
   const id = useId();
   const [typed, setTyped] = useState<string | null>(null);
   // A run that appears while the list is open must not move the others below the pointer.
@@ -53,15 +53,9 @@ export function Combobox({ label, testid, options: latest, value, onPick }: Prop
   }, [active, open]);
 
   const show = (text: string): void => {
+    const chosenAt = options.findIndex((option) => option.value === value);
     setTyped(text);
-    setActive(
-      text === ""
-        ? Math.max(
-            options.findIndex((option) => option.value === value),
-            0,
-          )
-        : 0,
-    );
+    setActive(text === "" ? Math.max(chosenAt, 0) : 0);
   };
   const pick = (option: Option | undefined): void => {
     setTyped(null);

@@ -60,13 +60,8 @@ function XprofLink({ tool, parameters = {}, title, children }: XprofProps) {
 /** XProf's Graph Viewer does not draw an instruction with one of these names. */
 const NOT_DRAWN = /^(parameter|root)(\.\d+)?$/i;
 
-interface GraphProps {
-  /** Name of an HLO instruction; empty outside a program. */
-  instruction: string;
-}
-
-/** Link to XProf's Graph Viewer for an instruction of the selected program. */
-export function GraphViewerLink({ instruction }: GraphProps) {
+/** Link to XProf's Graph Viewer for an HLO instruction of the selected program; nothing without its name. */
+export function GraphViewerLink({ instruction }: { instruction: string }) {
   const { module } = store.get();
   if (module === "" || instruction === "" || NOT_DRAWN.test(instruction)) return null;
   const parameters = { moduleName: module, module_name: module, node_name: instruction };

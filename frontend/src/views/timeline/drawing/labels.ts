@@ -17,7 +17,8 @@ const FAMILY = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', mo
 /** Character width per pixel of font size. */
 let pitch = 0;
 
-interface Label {
+/** The label of a block. */
+export interface Label {
   name: string;
   bytes: number;
   ink: string;

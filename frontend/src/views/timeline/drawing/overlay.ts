@@ -5,8 +5,8 @@ import { rowName } from "../../../payload/recording/rows";
 import { colorIndex, rgbOf, SHADES } from "../../../render/frame/palette";
 import type { Labels } from "../../../render/painter/picture";
 import type { Size } from "../../browser/hooks";
-import { drawSideTitle, GUTTER_LEFT, veil } from "../../drawing/surface";
-import { drawLabels } from "./labels";
+import { CHART_FONT, drawSideTitle, GUTTER_LEFT, veil } from "../../drawing/surface";
+import { drawLabels, type Label } from "./labels";
 import { pictureSize, piecesOf, type Scene, type TimelineColors } from "./scene";
 
 /** Items drawn over the picture. Row numbers; null for none. */
@@ -37,14 +37,12 @@ interface Overlay {
   colors: TimelineColors;
 }
 
-const FONT = "11px system-ui, sans-serif";
-
 /** Draw axes, labels, lines and outlines over the picture, in CSS pixels of the plot. */
 export function drawOverlay(ctx: CanvasRenderingContext2D, overlay: Overlay): void {
   const { size } = overlay;
   const picture = pictureSize(size);
   ctx.clearRect(0, 0, size.width, size.height);
-  ctx.font = FONT;
+  ctx.font = CHART_FONT;
   drawAxes(ctx, overlay, picture);
   ctx.save();
   ctx.translate(GUTTER_LEFT, 0);
@@ -60,11 +58,8 @@ export function drawOverlay(ctx: CanvasRenderingContext2D, overlay: Overlay): vo
   ctx.restore();
 }
 
-function labelOf(
-  { scene, highlighted, colors }: Overlay,
-  row: number,
-): { name: string; bytes: number; ink: string } {
-  const { color: color, size } = scene.rows;
+function labelOf({ scene, highlighted, colors }: Overlay, row: number): Label {
+  const { color, size } = scene.rows;
   const dim = highlighted !== null && highlighted[row] !== 1;
   const fill = rgbOf(colors.palette.fill[colorIndex(color[row], row % SHADES, dim)]);
   return { name: rowName(scene.rows, row), bytes: size[row], ink: dim ? colors.muted : inkOn(fill) };

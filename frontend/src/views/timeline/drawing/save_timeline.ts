@@ -1,6 +1,9 @@
 import { formatBytes } from "../../../base/units";
 import { byteTicks, labelCenter } from "../../../layout/axis";
+import { hasBlock } from "../../../layout/timeline/blocks";
 import { xPixel, yPixel } from "../../../layout/timeline/rects";
+import { hasStack } from "../../../layout/usage/live_set";
+import { ROLES } from "../../../payload/generated/constants";
 import { rgbOf } from "../../../render/frame/palette";
 import type { FrameBuffer } from "../../../render/frame/raster";
 import {
@@ -11,7 +14,7 @@ import {
   type VectorParts,
 } from "../../../render/painter/picture";
 import type { TimelineRenderer } from "../../../render/workers/timeline_renderer";
-import { type LegendEntry, type Picture, withLightTheme } from "../../drawing/picture";
+import { type LegendEntry, type Picture, roleLegend, withLightTheme } from "../../drawing/picture";
 import { GUTTER_LEFT, GUTTER_RIGHT, shorten } from "../../drawing/surface";
 import { AXIS_HEIGHT, pixelRatio, readColors, type Scene, type TimelineColors } from "./scene";
 
@@ -20,7 +23,6 @@ interface SaveParts {
   renderer: TimelineRenderer;
   /** Rows that match the search, as in Painter.setLit. */
   highlighted: Uint8Array | null;
-  legend: readonly LegendEntry[];
 }
 
 /**
@@ -28,7 +30,7 @@ interface SaveParts {
  * shapes are an image, which is drawn faster than as many shapes.
  */
 export async function drawTimeline(saved: SaveParts, image: boolean): Promise<Picture> {
-  const { scene, renderer, highlighted, legend } = saved;
+  const { scene, renderer, highlighted } = saved;
   // The order that drew the current picture.
   const order = renderer.drawn.plot?.order;
   if (order === undefined) throw new Error("There is nothing to save yet.");
@@ -43,7 +45,7 @@ export async function drawTimeline(saved: SaveParts, image: boolean): Promise<Pi
     width: width + GUTTER_LEFT + GUTTER_RIGHT,
     height: height + AXIS_HEIGHT,
     shapes: shapesOf(scene, light, parts, texture, highlighted, colors),
-    legend,
+    legend: pictureLegend(scene),
   };
 }
 
@@ -121,4 +123,23 @@ function nameTexts({ shapes }: VectorParts, nameOf: (row: number) => string): st
     texts.push(`<text x="${shapes.x0[i] + 4}" y="${middle}">${text}</text>`);
   }
   return texts;
+}
+
+/** Return the legend of a saved picture. */
+function pictureLegend(scene: Scene): LegendEntry[] {
+  const roles = rolesOf(scene);
+  return roles.every((role) => role === 0) ? [{ color: "", label: legendOf(scene) }] : roleLegend(roles);
+}
+
+/** Legend for recordings without roles, where colors stand for sizes. */
+function legendOf({ program, holes }: Scene): string {
+  const stack = !hasStack(program) ? "" : holes ? "; the stack has no address" : ", and stack";
+  return `the stronger the color, the larger; gray: live before the recording${stack}`;
+}
+
+function rolesOf({ rows, regions, show }: Scene): number[] {
+  const seen = new Set<number>();
+  for (let row = 0; row < rows.length && seen.size < ROLES.length; row++)
+    if (hasBlock(rows, regions, row, show)) seen.add(rows.role[row]);
+  return [...seen].sort((a, b) => a - b);
 }

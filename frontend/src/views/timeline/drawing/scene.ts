@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { rowColors } from "../../../base/colors";
+import { cssColor, rowColors } from "../../../base/colors";
 import type { Axis, TimelineBox, View } from "../../../layout/axis";
 import type { AgeStack } from "../../../layout/stacking/age_stack";
 import {
@@ -16,7 +16,7 @@ import type { Regions, Rows } from "../../../payload/recording/rows";
 import { makePalette, mixPixels, type Palette, pixelOf, rgbOf } from "../../../render/frame/palette";
 import { TimelineRenderer } from "../../../render/workers/timeline_renderer";
 import type { Size } from "../../browser/hooks";
-import { GUTTER_LEFT, GUTTER_RIGHT } from "../../drawing/surface";
+import { colorReader, GUTTER_LEFT, GUTTER_RIGHT, type PageColors } from "../../drawing/surface";
 
 /** Height of the x axis with its title, in CSS pixels. */
 export const AXIS_HEIGHT = 36;
@@ -42,39 +42,23 @@ export function valueAt(view: View, picture: Size, x: number, y: number): { alon
   };
 }
 
-export interface TimelineColors {
-  ink: string;
-  muted: string;
-  surface: string;
-  accent: string;
+export interface TimelineColors extends Pick<PageColors, "ink" | "muted" | "surface" | "accent"> {
   palette: Palette;
 }
 
 /** Colors of the page, which canvases do not inherit. Regions are slightly darker than the background. */
 export function readColors(dark: boolean, page: Element = document.documentElement): TimelineColors {
-  const style = getComputedStyle(page);
-  const read = (name: string, otherwise: string): string => {
-    const value = style.getPropertyValue(name).trim();
-    return /^#[0-9a-f]{6}$/i.test(value) ? value : otherwise;
-  };
-  const ink = read("--ink", dark ? "#e7e8ea" : "#1b1d21");
-  const surface = read("--surface", dark ? "#1a1d21" : "#ffffff");
-  const towardsInk = (share: number): number => rgbOf(mixPixels(pixelOfCss(surface), pixelOfCss(ink), share));
+  const read = colorReader(page);
+  const ink = read("--ink", dark ? 0xe7e8ea : 0x1b1d21);
+  const surface = read("--surface", dark ? 0x1a1d21 : 0xffffff);
+  const towardsInk = (share: number): number => rgbOf(mixPixels(pixelOf(surface), pixelOf(ink), share));
   return {
-    ink,
-    muted: read("--muted", "#808080"),
-    surface,
-    accent: read("--accent", "#2f6fb3"),
-    palette: makePalette(rgbOfCss(surface), towardsInk(0.045), towardsInk(0.22), rowColors(dark)),
+    ink: cssColor(ink),
+    muted: cssColor(read("--muted", 0x808080)),
+    surface: cssColor(surface),
+    accent: cssColor(read("--accent", 0x2f6fb3)),
+    palette: makePalette(surface, towardsInk(0.045), towardsInk(0.22), rowColors(dark)),
   };
-}
-
-function rgbOfCss(color: string): number {
-  return Number.parseInt(color.slice(1), 16);
-}
-
-function pixelOfCss(color: string): number {
-  return pixelOf(rgbOfCss(color));
 }
 
 /** Content of the timeline: the tables, the rows shown, and their full extent. */
@@ -166,9 +150,12 @@ export function useRenderer(scene: Scene, highlighted: Uint8Array | null): Rende
   const { blocks, rows, regions, length, show, axis, stack, reserves } = scene;
   useMemo(() => {
     const bands = regionBands(regions, show);
-    if (stack !== null) renderer?.setRowsByAge(stack.rows, axis.clock, bands);
-    else renderer?.setBlocks(timelineBlocks(rows, regions, length, show, axis.clock, reserves), bands);
+    if (stack !== null) renderer?.send({ kind: "ages", ages: stack.rows, clock: axis.clock, bands });
+    else {
+      const blocks = timelineBlocks(rows, regions, length, show, axis.clock, reserves);
+      renderer?.send({ kind: "blocks", blocks, bands });
+    }
   }, [renderer, blocks, length, show, axis, stack]);
-  useMemo(() => renderer?.setHighlighted(highlighted), [renderer, highlighted]);
+  useMemo(() => renderer?.send({ kind: "highlighted", highlighted }), [renderer, highlighted]);
   return { renderer, failure };
 }
