@@ -36,9 +36,9 @@ class _Part:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._part, name)
-        return (
-            partial(self._call, self._part, name) if callable(found) else found
-        )  # such as the logdir, which never changes
+        if not callable(found):  # a fact that never changes, such as the logdir
+            return found
+        return partial(self._call, self._part, name)
 
 
 def with_calls(source: Source, call: Callable[..., Any]) -> Source:
