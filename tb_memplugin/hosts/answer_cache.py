@@ -28,7 +28,7 @@ AnswerKey = tuple[str, ...]
 
 
 class _Part:
-    """A part of a source whose methods are called by a function, which gets the method and its arguments."""
+    """A part of a source whose methods are called by a function, which gets part, method and arguments."""
 
     def __init__(self, part: Any, call: Callable[..., Any]) -> None:
         self._part = part
@@ -36,18 +36,21 @@ class _Part:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._part, name)
-        return partial(self._call, found) if callable(found) else found  # such as the logdir, which never changes
+        if not callable(found):  # a fact that never changes, such as the logdir
+            return found
+        return partial(self._call, self._part, name)
 
 
 def with_calls(source: Source, call: Callable[..., Any]) -> Source:
-    """Return a source whose methods are called by `call(method, *arguments)`."""
+    """Return a source whose methods are called by `call(part, name of the method, *arguments)`."""
     return Source(*(_Part(part, call) for part in source))
 
 
 class _Seen(NamedTuple):
     """A call of a method of a source, and its result. Recordings are weak references, so that none is kept alive."""
 
-    method: Callable[..., Any]
+    part: Any
+    method: str
     arguments: tuple[Any, ...]
     returned: Any
 
@@ -74,7 +77,7 @@ class _Kept(NamedTuple):
             arguments = [argument() if isinstance(argument, ref) else argument for argument in seen.arguments]
             if None in arguments and None not in seen.arguments:
                 return False  # about a recording that no longer exists
-            if _weak(seen.method(*arguments)) != seen.returned:
+            if _weak(getattr(seen.part, seen.method)(*arguments)) != seen.returned:
                 return False
         return True
 
@@ -116,9 +119,9 @@ class AnswerCache:
     def _make(self, key: AnswerKey, source: Source, make: Callable[[Source], Finished], mine: Future[None]) -> Finished:
         seen: list[_Seen] = []
 
-        def call(method: Callable[..., Any], *arguments: Any) -> Any:
-            returned = method(*arguments)
-            seen.append(_Seen(method, tuple(map(_weak, arguments)), _weak(returned)))
+        def call(part: Any, method: str, *arguments: Any) -> Any:
+            returned = getattr(part, method)(*arguments)
+            seen.append(_Seen(part, method, tuple(map(_weak, arguments)), _weak(returned)))
             return returned
 
         try:

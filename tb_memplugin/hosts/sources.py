@@ -133,4 +133,4 @@ def with_capacity(source: Source, capacity: int) -> Source:
             return value._replace(recordings=assumed(value.recordings))
         return [*map(assumed, value)] if isinstance(value, list) else value
 
-    return with_calls(source, lambda call, *arguments: assumed(call(*arguments)))
+    return with_calls(source, lambda part, method, *arguments: assumed(getattr(part, method)(*arguments)))

@@ -36,19 +36,19 @@ NOT_BUILT = (
 )
 
 
-def names() -> set[str]:
+def names(folder: Path = FOLDER) -> set[str]:
     """Return the paths of all files of the page; `index.html` is included even if the page is not built."""
-    return {"index.html", *_built()}
+    return {"index.html", *_built(folder)}
 
 
-def response(name: str) -> Finished | Response:
+def response(name: str, folder: Path = FOLDER) -> Finished | Response:
     """Return a file of the page. `name` must be one of names(): paths of requests are never joined to a folder."""
-    return _built().get(name) or Response(NOT_BUILT, 503, _headers("index.html"))
+    return _built(folder).get(name) or Response(NOT_BUILT, 503, _headers("index.html"))
 
 
-def _built() -> dict[str, Finished]:
+def _built(folder: Path) -> dict[str, Finished]:
     """Return all files of the page, read again after it is built again."""
-    return _read_files(tuple(_stamp(f"{FOLDER}/{name}") for name in ("", "assets", "index.html", "index.js")))
+    return _read_files(folder, tuple(_stamp(f"{folder}/{name}") for name in ("", "assets", "index.html", "index.js")))
 
 
 def _stamp(path: str) -> tuple[int, int]:
@@ -60,8 +60,8 @@ def _stamp(path: str) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=1)
-def _read_files(stamps: tuple[tuple[int, int], ...]) -> dict[str, Finished]:
-    paths = {path.relative_to(FOLDER).as_posix(): path for path in FOLDER.rglob("*") if path.is_file()}
+def _read_files(folder: Path, stamps: tuple[tuple[int, int], ...]) -> dict[str, Finished]:
+    paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     return {name: Finished(path.read_bytes(), _headers(name)) for name, path in paths.items()}
 
 
