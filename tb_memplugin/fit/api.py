@@ -21,8 +21,8 @@ from tb_memplugin.model.fit import Knob, LargestValue, Outcome
 from tb_memplugin.model.kinds import COMPILE_SECONDS
 from tb_memplugin.sizes import parse_size
 
-Step = str | Callable[..., Any]
-Values = Sequence[Knob] | range | tuple[int, ...] | None
+StepOrName = str | Callable[..., Any]
+TriedValues = Sequence[Knob] | range | tuple[int, ...] | None
 
 
 class LargestValues(list[LargestValue]):
@@ -36,9 +36,9 @@ class LargestValues(list[LargestValue]):
 
 
 def largest(
-    step: Step,
+    step: StepOrName,
     on: str | Sequence[str],
-    vary: str | Mapping[str, Values] = (),  # type: ignore[assignment]
+    vary: str | Mapping[str, TriedValues] = (),  # type: ignore[assignment]
     set: Mapping[str, Knob] | None = None,
     budget: str | int | None = None,
     to: str | os.PathLike[str] | None = None,
@@ -57,7 +57,7 @@ def largest(
     from tb_memplugin.fit.compiling.compiler import CompileOptions, open_sweep, set_by_signals
 
     found, stop = find_step(step), threading.Event()
-    asked: Mapping[str, Values] = {vary: None} if isinstance(vary, str) else dict(vary)
+    asked: Mapping[str, TriedValues] = {vary: None} if isinstance(vary, str) else dict(vary)
     varied = [_varied(name, values, found.defaults.get(name)) for name, values in asked.items()]
     targets, fixed = [on] if isinstance(on, str) else on, tuple((set or {}).items())
     options = CompileOptions(Limits(timeout, _bytes(memory)), jobs, scheduler, cache)
@@ -73,7 +73,7 @@ def largest(
 
 
 def compile(
-    step: Step,
+    step: StepOrName,
     on: str,
     *,
     budget: str | int | None = None,
@@ -88,7 +88,7 @@ def compile(
     return found[0].last
 
 
-def _varied(name: str, values: Values, default: object) -> Varied:
+def _varied(name: str, values: TriedValues, default: object) -> Varied:
     if values is None:
         return parse_varied(name, default)
     if isinstance(values, range) and values and values.step > 0:
