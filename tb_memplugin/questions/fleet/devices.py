@@ -11,7 +11,7 @@ from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
 from tb_memplugin.model.fleet import Device, Fleet
 from tb_memplugin.model.text import Text
 from tb_memplugin.questions.asking.payload import Column, Table
-from tb_memplugin.questions.export.formats import ExportTable
+from tb_memplugin.questions.export.formats import ExportColumn, ExportTable
 from tb_memplugin.questions.fleet.words import outlier_text
 from tb_memplugin.questions.recording.columns import Numbers
 from tb_memplugin.questions.records import record
@@ -135,14 +135,12 @@ def _page_column(kind: Any, rows: Sequence[Mapping[str, Any]], name: str) -> Col
     return np.array([value or 0 for value in values], dtype=np.uint8 if kind is bool else np.float64)
 
 
-def _export_column(kind: Any, rows: Sequence[Mapping[str, Any]], name: str) -> Numbers | Any:
+def _export_column(kind: Any, rows: Sequence[Mapping[str, Any]], name: str) -> ExportColumn:
     values = [row.get(name) for row in rows]
     if kind is str:
         return Text.of([value or "" for value in values])
-    if kind is bool:
-        return np.array([bool(value) for value in values], dtype=bool)
     known = np.array([value is not None for value in values], dtype=bool)
-    return Numbers(np.array([value or 0 for value in values], dtype=np.int64), known)
+    return Numbers(np.array([value or 0 for value in values], dtype=bool if kind is bool else np.int64), known)
 
 
 def _export_rows(answer: FleetAnswer) -> Iterator[FleetExportRow]:
