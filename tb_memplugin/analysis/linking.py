@@ -11,11 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_memplugin.analysis.ownership.by_model import PARAMETER
-from tb_memplugin.analysis.usage.headroom import DEVICE_MEMORY
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.steps import names_at
 from tb_memplugin.model.arrays import I32, I64, Mask
-from tb_memplugin.model.kinds import RegionKind, SpanKind
+from tb_memplugin.model.kinds import DEVICE_MEMORY, RegionKind, SpanKind
 from tb_memplugin.model.program import PROGRAM_FRAMES
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import NamedSpans

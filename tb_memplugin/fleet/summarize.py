@@ -26,7 +26,8 @@ from tb_memplugin.analysis.usage.live_set import UNEXPLAINED
 from tb_memplugin.errors import NoBufferAssignmentError
 from tb_memplugin.fleet.tasks import may_pass, problem_text
 from tb_memplugin.logdir import HostFile
-from tb_memplugin.model.fleet import DEVICE_MEMORY, DeviceSummary, FileSummary, ProgramSummary, ProgramUse, Site
+from tb_memplugin.model.fleet import DeviceSummary, FileSummary, ProgramSummary, ProgramUse, Site
+from tb_memplugin.model.kinds import DEVICE_MEMORY
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.part import FilePart
 

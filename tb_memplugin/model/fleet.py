@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from tb_memplugin.model.changes import ChangeCause
 
 MAX_SITES = 16  # of a device
-DEVICE_MEMORY = "HBM"  # the memory of devices, whatever their allocator is called
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ COMPILE_SECONDS = 600.0  # that a compilation may take
 NOTES_PREFIX = "tb_memplugin "  # of the comment of a device profile with the step and memory_stats() as JSON
 FAIL_ON = ("missing", "unreadable", "outliers")  # hosts, files and devices on which a check may fail
 PAUSE_SECONDS = 60.0  # between two sessions of one capture, at most
+DEVICE_MEMORY = "HBM"  # the memory of a device that its allocator manages, whatever it is made of
 
 
 class Labeled(StrEnum):

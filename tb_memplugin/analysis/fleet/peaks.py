@@ -10,8 +10,8 @@ from tb_memplugin.analysis.ownership.source_lines import LINE, base_name, source
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import UNEXPLAINED, group_by_site, live_rows, unexplained_bytes
 from tb_memplugin.model.arrays import F64, I64
-from tb_memplugin.model.fleet import DEVICE_MEMORY, MAX_SITES, Device, Fleet, Site
-from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.fleet import MAX_SITES, Device, Fleet, Site
+from tb_memplugin.model.kinds import DEVICE_MEMORY, Axis
 from tb_memplugin.model.recording import Recording
 
 # A device is an outlier beyond 6 standard deviations, which are estimated from the median distance from the median, as

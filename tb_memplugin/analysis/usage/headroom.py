@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
+from tb_memplugin.model.kinds import DEVICE_MEMORY
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 
@@ -80,7 +81,6 @@ def required_bytes(recording: Recording) -> int:
     return max((failure.in_use or 0) + (failure.asked or 0), used)
 
 
-DEVICE_MEMORY = "HBM"  # a program's name for the memory that its device's allocator manages
 DEVICE_ALLOCATOR = re.compile(r"GPU_\d+_\w+|TPU core \d+|cuda:\d+")
 
 

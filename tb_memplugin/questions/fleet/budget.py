@@ -8,7 +8,8 @@ from typing import TypedDict
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
 from tb_memplugin.analysis.fleet.host_names import missing_hosts
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.fleet import DEVICE_MEMORY, Fleet, KnownCapture
+from tb_memplugin.model.fleet import Fleet, KnownCapture
+from tb_memplugin.model.kinds import DEVICE_MEMORY
 from tb_memplugin.questions.asking.asked import AnswerJson, Asked
 from tb_memplugin.questions.compare.baseline_file import PERCENT
 from tb_memplugin.questions.fleet.capture import (

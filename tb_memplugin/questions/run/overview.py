@@ -9,11 +9,11 @@ from typing import TypedDict
 from tb_memplugin.analysis.isolate import each, usable
 from tb_memplugin.analysis.linking import CoResidency, co_residency, running_at_peak
 from tb_memplugin.analysis.ownership.classification import heaviest_layer
-from tb_memplugin.analysis.usage.headroom import DEVICE_MEMORY, Headroom, device_allocators, headroom
+from tb_memplugin.analysis.usage.headroom import Headroom, device_allocators, headroom
 from tb_memplugin.analysis.usage.live_bytes import doubts, excess_bytes, peak
 from tb_memplugin.analysis.usage.live_set import bytes_by_role, share
 from tb_memplugin.errors import InputError, ReadError
-from tb_memplugin.model.kinds import Axis, Role
+from tb_memplugin.model.kinds import DEVICE_MEMORY, Axis, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.questions.asking.inputs import RUN, RUNS

@@ -11,7 +11,7 @@ import numpy as np
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.caveats import Caveat, CaveatCode
-from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind
+from tb_memplugin.model.kinds import DEVICE_MEMORY, Axis, RecordingKind, RegionKind
 from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.model.program import Backend, Program
 from tb_memplugin.model.recording import Recording
@@ -73,7 +73,7 @@ def caveats(module: HloModule, schedule: Schedule, placement: Placement, rows: I
 
 
 # TPU: inferred from the buffers of programs compiled for v4 to 7x. Space 4 has only flags of asynchronous collectives.
-MEMORY_SPACES = {0: "HBM", 1: "VMEM", 2: "Sflag", 3: "CMEM", 5: "Host", 6: "SMEM"}
+MEMORY_SPACES = {0: DEVICE_MEMORY, 1: "VMEM", 2: "Sflag", 3: "CMEM", 5: "Host", 6: "SMEM"}
 MAX_SPACES = 64
 SPARSE_CORE_SPACES = (8, 10, 11, 12, 15)
 GPU_MEMORY_SPACES = {1: "Collective memory", 2: "Temporary memory"}  # parts of device memory
