@@ -98,13 +98,12 @@ def _advise_mixed_precision(recording: Recording, passes: ProgramPasses, wide: M
         return
     halved, activations = (halve(recording, rows) for rows in (found.computed, found.activations))
     if recording.backend is Backend.TPU:
-        # Scores of classes are then kept in bf16, beside the softmax in f32 that is computed from them.
-        size = recording.allocations.size
-        logits = resize_rows(recording, found.logits, size[found.logits] * 3 // 2)
-        # So are the weights of attention, beside its scores in f32, from which they were computed again.
-        weights = resize_rows(recording, found.scores, size[found.scores] * 3 // 2)
-        narrow, early = (combine(halve(recording, rows), logits) for rows in (found.narrow, found.early))
-        saved = saving(recording, narrow, combine(early, weights), halved)
+        # The weights of attention may then be kept in bf16 beside its scores in f32, from which they were computed
+        # again, and scores of classes beside their softmax in f32: of four language models, one kept both of these.
+        size, early = recording.allocations.size, halve(recording, found.early)
+        weights, logits = (resize_rows(recording, rows, size[rows] * 3 // 2) for rows in (found.scores, found.logits))
+        least = combine(early, weights), combine(early, logits)
+        saved = saving(recording, halve(recording, found.narrow), *least, halved)
         if saved is not None and (found.has_sums or passes.does(CONVOLUTION).any()):
             saved = replace(saved, at_most=int(MORE_ON_TPU * saved.at_most))
     elif recording.backend is Backend.GPU:
