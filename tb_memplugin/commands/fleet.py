@@ -53,7 +53,7 @@ def open_scan(arguments: argparse.Namespace) -> Iterator[tuple[Scan, list[Captur
 def read(
     arguments: argparse.Namespace, scan: Scan, found: Sequence[Capture], quiet: bool
 ) -> tuple[list[Fleet], list[KnownCapture]]:
-    """Read the captures that are asked for, and return what is known of the others. InputError without any.
+    """Read the captures that are asked for; return them, and the summaries of the others. InputError without any.
 
     Captures that are not taken as the newest, and the progress unless `quiet`, are printed to standard error.
     """

@@ -1,4 +1,4 @@
-"""What is read of a large file: the parts that its reader needs, or its end, with excerpts of what is before it.
+"""The parts of a large file that its reader needs, or its end with excerpts of the lines before it.
 
 The parts are found by looking at their beginnings. A format's search, such as that of formats.XPLANE, is a generator:
 it yields the ranges that it looks at, and is sent their bytes. It also yields a walk for each part, a generator that

@@ -39,7 +39,7 @@ class Input(ABC):
 
 @dataclass(frozen=True)
 class FromRequest(Input):
-    """What a function finds in the request and the inputs declared before it."""
+    """An argument that a function finds in the request and the inputs declared before it."""
 
     find: Callable[[Call, Sequence[Any]], Any]
     reads: Reads = Reads.NOTHING

@@ -103,7 +103,7 @@ def filled(heading: str, cells: Iterable[str]) -> list[list[str]]:
 
 
 def left_text(outcome: Outcome) -> str:
-    """Return what is left of the limit; empty where there is none."""
+    """Return the bytes that are left of the limit, as text; empty without a limit."""
     return size_text(outcome.left_bytes) if outcome.left_bytes is not None else ""
 
 

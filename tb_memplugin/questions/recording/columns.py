@@ -103,7 +103,7 @@ class RowColumn:
     known: Callable[[ChosenRows], Mask] | None = None
     """The rows whose value is known, for exports; None: all."""
     is_sent: Callable[[Recording], bool] | None = None
-    """Whether api/rows has it; None: always. Elsewhere, the page's texts are empty and its roles unknown."""
+    """Tells whether api/rows has it; None: always. Elsewhere, the page's texts are empty and its roles unknown."""
     labels: Strings | None = None
     """Texts of the values in exports, where these are numbers of them."""
 

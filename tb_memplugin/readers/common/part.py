@@ -9,7 +9,7 @@ from tb_memplugin.model.recording import Recording
 
 
 class Origin(NamedTuple):
-    """What each recording says of where it is from: its run and host, and its file."""
+    """The run, the host and the file that a recording is from."""
 
     run: str
     host: str

@@ -14,9 +14,12 @@ from flax import nnx
 from support.advised import BARRIERS, Tree, array, assert_close, compiled, given
 
 from tb_memplugin.analysis.advice import Advice, AdviceKind
+from tb_memplugin.analysis.advice.support.layer_code import Operations, call_site
 from tb_memplugin.analysis.advice.support.passes import program_passes
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import Stacks
+from tb_memplugin.model.text import Text
 
 WIDTH, LAYERS, BATCH = 256, 4, 4096
 
@@ -184,19 +187,20 @@ def test_library_modules_in_a_loop_are_no_layers() -> None:
 
 
 def test_a_network_with_a_head_is_no_layer_of_its_loop() -> None:
-    def network(params: Tree, x: Any) -> Any:
-        for up, down in params["layers"]:
-            x = x + jnp.tanh(x @ up) @ down
-        return x @ params["head"]
-
-    def loss(params: Tree, x: Any) -> Any:
-        return (network(params, x) ** 2).mean()
-
-    layers = [(array(WIDTH, 4 * WIDTH), array(4 * WIDTH, WIDTH))] * LAYERS
-    piece = given(compiled_gradient(loss, {"layers": layers, "head": array(WIDTH, 2)}), AdviceKind.REMATERIALIZATION)
-    assert piece.title.startswith(
-        "Rematerialize the loop in test_a_network_with_a_head_is_no_layer_of_its_loop.<locals>"
-    )
+    """Check a loop over convolutions, and a dense layer after it, in a function that is called once."""
+    loss, loop, convolution, head = range(4)
+    lines = ("loss", 92), ("network", 87), ("conv", 16), ("network", 88)
+    names = Text.of([name for name, _ in lines])
+    numbers = np.array([line for _, line in lines], dtype=np.int32)
+    stacks = Stacks(np.array([-1, loss, loop, loss], dtype=np.int32), names, Text.of(["step.py"] * 4), numbers)
+    # Three convolutions, each with its activation function, and the head, whose result is small.
+    leaf = np.array([*[convolution, loop] * 3, head], dtype=np.int32)
+    is_product = leaf != loop
+    kept, elements = np.array([*[1000.0, 500.0] * 3, 10.0]), np.array([*[1000] * 6, 10])
+    operations = Operations(leaf, np.where(leaf == head, 1, 3), kept, is_product, is_product, elements)
+    site = call_site(stacks, operations, 3, np.array([head], dtype=np.int32))  # its derivative has several operations
+    assert site is not None
+    assert site.frames == [loop, head]  # the network's own lines, and not the one that calls it
 
 
 def test_the_body_of_a_scan() -> None:
