@@ -29,6 +29,9 @@ MOVES = {
 }  # fmt: skip
 MAX_POSITIONS = 500_000  # replaying 100,000 takes about a second
 MAX_TENANTS = 3  # earlier rows in the same memory that a row may overwrite
+# A compiler finds other memory for rows up to this share of all memory, such as the scalars of a norm that a step adds
+# up in the memory of its loss, gradient after gradient.
+PLACED_ANYWHERE = 0.001
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,16 +186,23 @@ def _buffers(recording: Recording, row_node: I32, first: int, stop: int) -> tupl
 
 
 def _overwritten(recording: Recording, row_node: I32, row_reader: tuple[I32, I32]) -> tuple[I64, I64]:
-    """Return edges from the readers of a row to the node that overwrites it with a later row."""
+    """Return edges from the readers of a row to the node that overwrites it with a later row.
+
+    Small rows in the memory of results make none, unless they are arguments.
+    """
     table = recording.allocations
     begin = np.searchsorted(row_reader[0], np.arange(len(table) + 1))
-    whole = recording.regions.kind[table.region] != RegionKind.TEMPORARY
+    kind = recording.regions.kind[table.region]
+    whole = kind != RegionKind.TEMPORARY
+    guarded = (table.size > 0) & ~(
+        (kind == RegionKind.OUTPUT) & (table.size < PLACED_ANYWHERE * recording.regions.size.sum())
+    )
     memory = np.where(whole, len(table) + table.region.astype(np.int64), table.canonical)
     order = np.lexsort((row_node, memory))
     sources, targets = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     for distance in range(1, MAX_TENANTS + 1):
         earlier, later = order[:-distance], order[distance:]
-        same = (memory[earlier] == memory[later]) & (row_node[later] >= 0) & (table.size[earlier] > 0)
+        same = (memory[earlier] == memory[later]) & (row_node[later] >= 0) & guarded[earlier]
         same &= (table.offset[earlier] < table.offset[later] + table.size[later]) & (
             table.offset[later] < table.offset[earlier] + table.size[earlier]
         )
