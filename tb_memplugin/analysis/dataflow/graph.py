@@ -224,6 +224,15 @@ def copies(values: DataflowValues) -> tuple[I32, I32]:
     return pairs.source[copied], pairs.target[copied]
 
 
+def originals(recording: Recording, rows: I64) -> I64:
+    """Return the rows of which these are copies, such as an update that is computed in another layout."""
+    graph, row = dataflow_graph(recording), row_of_value(recording)
+    if graph is None:
+        return np.empty(0, dtype=np.int64)
+    source, target = (row[values] for values in copies(graph.values))
+    return np.unique(source[(source >= 0) & np.isin(target, rows)]).astype(np.int64)
+
+
 def shared_memory(values: DataflowValues) -> tuple[I32, I32]:
     """Return pairs of values that share memory: a value that enters a loop and its carry, and updates in place."""
     pairs = values.derivations

@@ -31,7 +31,7 @@ MAX_POSITIONS = 500_000  # replaying 100,000 takes about a second
 MAX_TENANTS = 3  # earlier rows in the same memory that a row may overwrite
 # A compiler finds other memory for rows up to this share of all memory, such as the scalars of a norm that a step adds
 # up in the memory of its loss, gradient after gradient.
-PLACED_ANYWHERE = 0.001
+PLACED_ANYWHERE = 0.02
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from tb_memplugin.analysis.advice.support.narrowing import (
     with_results,
 )
 from tb_memplugin.analysis.advice.support.passes import PRODUCTS, ProgramPasses, program_passes
-from tb_memplugin.analysis.dataflow.graph import dataflow_graph
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph, originals
 from tb_memplugin.analysis.dataflow.training_step import training_step
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.roles import roles
@@ -69,8 +69,12 @@ def _advise_optimizer_state(recording: Recording, state: I64) -> Iterator[Advice
     found = optimizer_code(recording, state)
     both = with_results(recording, found.rows)
     gradients = np.flatnonzero(wide_rows(recording) & (roles(recording) == Role.GRADIENT))
-    # The compiler may compute gradients in the dtype of the state that they enter.
-    saved = saving(recording, halve(recording, both), halve(recording, np.union1d(both, gradients)))
+    # The compiler may compute gradients in the dtype of the state that they enter, and where it updates a table in
+    # another layout and copies the result, it may do without the copy, as it did for the tables of `clicks`.
+    copied = np.setdiff1d(originals(recording, both), found.rows)
+    in_place = resize_rows(recording, copied, np.zeros_like(copied))
+    bounds = halve(recording, np.union1d(both, gradients)), combine(halve(recording, both), in_place)
+    saved = saving(recording, halve(recording, both), *bounds)
     saved = saved and or_another_order(recording, saved)
     if saved is None:
         return

@@ -175,7 +175,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     copied = recording.allocations.size[batch.rows] if batch.devices > 1 else NO_ROWS
     further = [
         np.concatenate([cast_bytes(recording, graph, step, Role.PARAMETER), copied]),
-        cast_bytes(recording, graph, step, Role.INPUT),
+        np.concatenate([cast_bytes(recording, graph, step, Role.INPUT), _rearranged(recording, batch)]),
     ]
     least = MIN_CONVOLVED if convolves and recording.backend is Backend.TPU else 1
     found: tuple[int, Saving] | None = None
@@ -189,6 +189,20 @@ def advise(recording: Recording) -> Iterator[Advice]:
             break
     if found is not None:
         yield _advice(recording, batch, values, *found)
+
+
+def _rearranged(recording: Recording, batch: Batch) -> I64:
+    """Return the sizes of inputs that a TPU has to copy before it can split them.
+
+    Where examples lie next to each other in memory, as TPUs store pictures with few channels, a loop cannot take a part
+    of them: XLA first moves the parts apart.
+    """
+    if recording.backend is not Backend.TPU:
+        return NO_ROWS
+    table = recording.allocations
+    innermost = f"{{{batch.dimension},"
+    along = [row for row in batch.rows.tolist() if innermost in table.shape[row]]
+    return table.size[along].astype(np.int64)
 
 
 def _convolves(passes: ProgramPasses) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, results_text, row_name, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import argument_parts, arguments, function_name
-from tb_memplugin.analysis.dataflow.graph import DataflowGraph, copies, dataflow_graph, row_of_value, uses
+from tb_memplugin.analysis.dataflow.graph import DataflowGraph, copies, dataflow_graph, originals, row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import with_updated
 from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, training_step
 from tb_memplugin.analysis.ownership.roles import roles
@@ -187,12 +187,12 @@ def _saving(recording: Recording, split: Shardable) -> Saving | None:
 
 
 def _copies(recording: Recording, rows: I64) -> I64:
-    """Return the copies of these rows, such as those in the layout of the gradients."""
+    """Return the copies of these rows, such as those in the layout of the gradients, and what results are copies of."""
     graph, row, table = dataflow_graph(recording), row_of_value(recording), recording.allocations
     assert graph is not None
     source, target = (row[values] for values in copies(graph.values))
     is_copy = np.isin(source, rows) & (target >= 0) & (table.size[source] == table.size[target])
-    return np.unique(target[is_copy]).astype(np.int64)
+    return np.union1d(target[is_copy], originals(recording, rows)).astype(np.int64)
 
 
 def _gathered(recording: Recording, split: Shardable) -> tuple[Change, Change]:
