@@ -35,5 +35,6 @@ from programs.unseen import images as images
 from programs.unseen import languages as languages
 from programs.unseen import sequences as sequences
 from programs.unseen import sharded as sharded
+from programs.unseen import structures as structures
 
 PROGRAMS = CORPUS | ADVISED

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from programs.case import Case, Tree, advised
+from programs.case import Case, Tree, advised, program
 from programs.training import rematerialized
 from programs.unseen.images import conv, group_norm
 from programs.unseen.sequences import layer_norm, softmax_loss
@@ -185,7 +185,7 @@ def autoencoder(devices: list[Any], batch: int = 128, **changed: Any) -> Case:
     return step_case(devices[:1], params, loss, data, "adam", Changed(**changed))
 
 
-@advised("v5e", "v5p", "h100", **CHANGES)
+@program("v5e", **CHANGES)
 def clicks(devices: list[Any], batch: int = 32768, **changed: Any) -> Case:
     """Clicks on advertisements, on four devices: 26 tables, products of all pairs, a perceptron, under Adam."""
     rows, width, tables = 200_000, 64, 26

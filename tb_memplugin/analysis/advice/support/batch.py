@@ -84,7 +84,8 @@ def _largest_of_sides(graph: DataflowGraph, step: TrainingStep, inputs: I64, amo
 def is_mixed(recording: Recording, graph: DataflowGraph, step: TrainingStep, inputs: I64, size: int) -> bool:
     """Return whether a product of two values computed from the inputs pairs all examples with each other.
 
-    Its result then has the dimension once more than each side: [heads, time, time] from [time, heads, width].
+    Its result then has the dimension once more than each side: [heads, time, time] from [time, heads, width]. Where a
+    shape is not known, as of values in other memory, the numbers of elements tell: [m, k] and [k, n] make [m, n].
     """
     values, products, table = graph.values, graph.values.products, recording.allocations
     times = np.array([dimensions(text).count(size) for text in table.shape.strings])
@@ -99,7 +100,11 @@ def is_mixed(recording: Recording, graph: DataflowGraph, step: TrainingStep, inp
     elements = largest_made(values, values.elements, graph.length)[products.position]
     split = np.zeros(len(products), dtype=bool)
     split[products.product[values.elements[products.value] == elements[products.product]]] = True
-    return bool((pairs & ~split & (of_result > sides.max(axis=0))).any())
+    left, right = _largest_of_sides(graph, step, inputs, values.elements)
+    inner = np.sqrt(left * right / np.maximum(elements, 1))
+    plain = (left > 0) & (right > 0) & (products.kind == ProductKind.PRODUCT) & (left == inner * size)
+    plain &= (right == inner * size) & (step.phase[len(values) + products.position] == TrainingPhase.FORWARD)
+    return bool((pairs & ~split & (of_result > sides.max(axis=0)) | plain).any())
 
 
 MAX_DIMENSION = 2  # steps or parts may come first, then time, then the batch

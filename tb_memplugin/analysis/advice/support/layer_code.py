@@ -30,14 +30,18 @@ def leaves_below(stacks: Stacks, leaf: I32, frames: list[int]) -> I64:
 
 
 def called_functions(stacks: Stacks, leaves: I32, frames: list[int]) -> list[int]:
-    """Return a user's frame of each function that these lines call; for code in the lines themselves, the line."""
+    """Return a user's frame of each function that these lines call; for code in the lines themselves, the line.
+
+    If a lambda only passes on to a function, that function is called.
+    """
     framework: Mask = framework_frames(stacks)
     wanted, found = set(frames), dict[tuple[int, int], int]()
     for leaf in np.unique(leaves[leaves >= 0]).tolist():
         inner = list(stacks.callers(leaf))
         outside = next((i for i, frame in enumerate(inner) if frame in wanted), 0)
         users = [frame for frame in inner[:outside] if not framework[frame]] or [inner[outside]]
-        frame = users[-1]
+        named = [frame for frame in users if not stacks.function[frame].endswith("<lambda>")]
+        frame = (named or users)[-1]
         found.setdefault((int(stacks.function.codes[frame]), int(stacks.file.codes[frame])), frame)
     return list(found.values())
 
@@ -174,7 +178,7 @@ def call_site(stacks: Stacks, operations: Operations, turns: int, often_later: I
             depth[caller] = len(chain) - steps
             below[caller] = below.get(caller, 0.0) + bytes_kept
         # If most lines of a function run in turns, another one may be fused differently in the last turn only.
-        runs_once.update(set(chain) - in_turns if is_single else ())
+        runs_once.update(chain if is_single and in_turns.isdisjoint(chain) else ())
     lines = [CallSite([frame], depth[frame], kept) for frame, kept in below.items() if frame not in runs_once]
     loops: dict[tuple[int, int, int], CallSite] = {}
     for (frame,), steps, bytes_kept in lines:
