@@ -7,7 +7,7 @@ import json
 import pytest
 from programs.argument_roles import share_wrong
 from programs.stored import FOLDER, Stored, stored_programs
-from programs.stored_advice import promises
+from programs.stored_advice import Promise, promises
 from programs.targets import GPU_HOSTS, TARGETS
 
 STORED = stored_programs()
@@ -91,3 +91,16 @@ def test_a_tpu_program_in_f32_gets_advice_on_bf16_with_a_range_that_a_compile_co
     stored = next(stored for stored in STORED if str(stored) == name)
     piece = next(promise for promise in promises(stored) if promise.title == "Compute in bf16")
     assert piece.at_least <= piece.real <= piece.at_most
+
+
+def promise_of(name: str, title: str) -> Promise:
+    stored = next(stored for stored in STORED if str(stored) == name)
+    (piece,) = [promise for promise in promises(stored) if promise.title == title]
+    return piece
+
+
+def test_tables_that_are_updated_in_another_layout_are_split_and_may_be_in_place_in_bf16() -> None:
+    assert promise_of("clicks.v5e", "Shard params, opt_state over 4 devices").kept
+    moments = promise_of("clicks.v5e", "Store the first moments in bf16")
+    assert moments.at_least <= moments.real
+    assert 0.95 * moments.real <= moments.at_most <= 1.05 * moments.real

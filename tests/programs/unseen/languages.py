@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from programs.case import Case, Tree, advised, program
+from programs.case import Case, Tree, advised
 from programs.training import rematerialized
 from programs.unseen.sequences import attention_shapes, encoder_layer, layer_norm, softmax_loss
 from programs.unseen.step import CHANGES, ON_ONE, Changed, step_case, weights
@@ -19,7 +19,7 @@ def rms_norm(x: Any, scale: Any) -> Any:
     return (wide * jax.lax.rsqrt(jnp.mean(wide * wide, axis=-1, keepdims=True) + 1e-6)).astype(x.dtype) * scale
 
 
-@program("v5e", **ON_ONE)
+@advised("v5e", "v6e", "h100", **ON_ONE)
 def short_decoder(devices: list[Any], batch: int = 256, length: int = 128, **changed: Any) -> Case:
     """A decoder of eight layers over 128 tokens with tied embeddings, under AdamW."""
     vocabulary, width = 32000, 768

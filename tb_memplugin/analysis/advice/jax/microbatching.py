@@ -175,7 +175,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     copied = recording.allocations.size[batch.rows] if batch.devices > 1 else NO_ROWS
     further = [
         np.concatenate([cast_bytes(recording, graph, step, Role.PARAMETER), copied]),
-        np.concatenate([cast_bytes(recording, graph, step, Role.INPUT), _rearranged(recording, batch)]),
+        np.concatenate([cast_bytes(recording, graph, step, Role.INPUT), rearranged_bytes(recording, batch)]),
     ]
     least = MIN_CONVOLVED if convolves and recording.backend is Backend.TPU else 1
     found: tuple[int, Saving] | None = None
@@ -191,7 +191,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
         yield _advice(recording, batch, values, *found)
 
 
-def _rearranged(recording: Recording, batch: Batch) -> I64:
+def rearranged_bytes(recording: Recording, batch: Batch) -> I64:
     """Return the sizes of inputs that a TPU has to copy before it can split them.
 
     Where examples lie next to each other in memory, as TPUs store pictures with few channels, a loop cannot take a part

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax import Array
 from programs.stored import Stored
@@ -27,7 +29,13 @@ from support.advised import (
 )
 
 from tb_memplugin.analysis.advice import AdviceKind
+from tb_memplugin.analysis.advice.jax.microbatching import rearranged_bytes
 from tb_memplugin.analysis.advice.jax.shapes import share_of_batch
+from tb_memplugin.analysis.advice.support.batch import Batch, is_mixed
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph
+from tb_memplugin.analysis.dataflow.training_step import training_step
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.model.kinds import Role
 
 OPTIONS = BARRIERS | IN_ORDER
 
@@ -175,6 +183,16 @@ def test_sharded_batches_are_stated_whole_and_per_device() -> None:
     assert "jnp.moveaxis(a.reshape(-1, 2, *a.shape[1:]), 1, 0)" in advice.change
 
 
+def test_inputs_whose_examples_lie_next_to_each_other_may_be_copied() -> None:
+    main = next(r for r in Stored("clicks", "v5e").recordings if r.program is not None and r.program.memory_space == 0)
+    table = main.allocations
+    rows = np.flatnonzero(table.op_name.where(lambda name: name.startswith("batch[")) & (table.defined < 0))
+    innermost = [table.size[row] for row in rows.tolist() if "{0,1:" in table.shape[row]]
+    assert len(innermost) == 2 < len(rows)  # the labels have one dimension
+    assert sorted(rearranged_bytes(main, Batch(0, 8192, 4, rows)).tolist()) == sorted(innermost)
+    assert not len(rearranged_bytes(main, Batch(1, 26, 1, rows)))
+
+
 def one_sequence(params: Tree, x: Array) -> Array:
     q, k, v = jnp.split((x @ params["qkv"]).reshape(len(x), 4, -1), 3, -1)
     weights = jax.nn.softmax(jnp.einsum("qhd,khd->hqk", q, k))
@@ -197,6 +215,18 @@ def test_examples_that_are_compared_with_each_other_cannot_be_split() -> None:
     shapes = {"up": array(128, 512), "down": array(512, 64)}
     step = compiled(jax.grad(contrastive), shapes, array(2048, 128), array(2048, 128))
     assert AdviceKind.MICROBATCHING not in kinds(step)
+
+
+def test_examples_are_compared_where_their_scores_are_in_other_memory() -> None:
+    shapes = {"up": array(128, 512), "down": array(512, 64)}
+    step = compiled(jax.grad(contrastive), shapes, array(2048, 128), array(2048, 128))
+    graph, passes = dataflow_graph(step), training_step(step)
+    assert graph is not None and passes is not None
+    inputs = np.flatnonzero((roles(step) == Role.INPUT) & (graph.values.argument[graph.value] >= 0))
+    scores = step.allocations.shape.where(lambda text: "[2048,2048]" in text)
+    elsewhere = replace(graph, value=np.where(scores, -1, graph.value))
+    assert scores.any() and is_mixed(step, elsewhere, passes, inputs, 2048)
+    assert not is_mixed(step, elsewhere, passes, inputs, 1024)
 
 
 def test_steps_in_one_program_are_no_batch() -> None:

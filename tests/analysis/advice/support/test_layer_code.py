@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from flax import linen as nn
 from flax import nnx
+from programs.stored import Stored
 from support.advised import BARRIERS, Tree, array, assert_close, compiled, given
 
 from tb_memplugin.analysis.advice import Advice, AdviceKind
@@ -216,3 +217,17 @@ def test_the_body_of_a_scan() -> None:
     assert piece.change == "jax.lax.scan(jax.checkpoint(body), ...)"
     after = compiled_gradient(loss(jax.checkpoint(body)), params)
     assert 0.8 <= piece.saving.expected / (peak(before).bytes - peak(after).bytes) <= 1.25
+
+
+@pytest.mark.parametrize(
+    ("program", "target", "name"),
+    [
+        ("gradients_only", "v5e", "block (tests/programs/transformer.py:70)"),  # in a lambda
+        # Two lines, of which one operation in the last turn is fused differently.
+        ("nnx_lm", "v5p", "Block.__call__ (tests/programs/nnx_models.py:28)"),
+    ],
+)
+def test_a_function_that_runs_in_turns_is_named(program: str, target: str, name: str) -> None:
+    recordings = Stored(program, target).recordings
+    main = next(r for r in recordings if r.program is not None and r.program.memory_space == 0)
+    assert given(main, AdviceKind.REMATERIALIZATION).title == f"Rematerialize {name}"
