@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from collections.abc import Iterator
-from compileall import compile_dir
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+from support.bytecode import compile_package, compile_tests
 from support.checkout import Guard
 from support.hook_environment import environment as environment
 from support.order import arrange, number_of_workers, scheduler
 from support.reach import needs_shared_data, reaches_slow_modules
-from support.servers import DEMO, REPOSITORY
+from support.servers import DEMO, REPOSITORY, TESTS
 
 from tb_memplugin.errors import FAILURES
 from tb_memplugin.executors import available_cores
 
-# Processes that tests start leave no bytecode in folders that tests look at.
-os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+# jsonschema would import it, which parses a grammar for three seconds. No schema here has an IRI.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 GUARD = pytest.StashKey[Guard]()
 # Examples may take as long as busy cores need.
 settings.register_profile("patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -35,9 +36,16 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.order is None:
         config.option.order = getattr(config, "workerinput", {}).get("order", random.randrange(1, 1_000_000))
     config.option.loadscopereorder = False  # it would sort groups by their number of tests
-    if not hasattr(config, "workerinput"):
-        # Hundreds of processes that tests start import the package, and write no bytecode: each would compile it again.
-        compile_dir(REPOSITORY / "tb_memplugin", quiet=2)
+    is_worker = hasattr(config, "workerinput")
+    if not is_worker:
+        compile_package(REPOSITORY, available_cores())
+    if not is_worker and config.getoption("numprocesses", None):
+        compile_tests(TESTS, available_cores())
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # so that workers keep what pytest makes of its plugins
+    else:
+        # Neither tests nor processes that they start leave bytecode in folders that tests look at.
+        sys.dont_write_bytecode = False
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -61,6 +69,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
+    sys.dont_write_bytecode = True
     session.stash[GUARD] = Guard(REPOSITORY, DEMO.parent)
 
 
