@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import support.without_iris  # noqa: F401  # before what imports jsonschema
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 from support.bytecode import compile_package, compile_tests
 from support.checkout import Guard
@@ -20,8 +21,6 @@ from support.servers import DEMO, REPOSITORY, TESTS
 from tb_memplugin.errors import FAILURES
 from tb_memplugin.executors import available_cores
 
-# jsonschema would import it, which parses a grammar for three seconds. No schema here has an IRI.
-sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 GUARD = pytest.StashKey[Guard]()
 # Examples may take as long as busy cores need.
 settings.register_profile("patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])

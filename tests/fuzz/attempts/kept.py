@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+import support.without_iris  # noqa: F401  # before mcp, which imports jsonschema
 from fuzz.attempts.folders import FAST
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
