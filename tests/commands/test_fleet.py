@@ -9,13 +9,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from support.in_process import no_processes as no_processes
 
 from benchmarks.pods.pod import SESSION, START, Pod, write_trend
 from benchmarks.pods.truth import Capture, Faults
 from tb_memplugin.cli import main
 from tb_memplugin.protos import xplane_pb2
 
-pytestmark = pytest.mark.slow  # each command starts processes
+pytestmark = pytest.mark.slow  # each command reads many files
 
 FAULTS = Faults(outliers=1, leaks=1, missing=2, damaged=1, other_programs=1)
 
@@ -32,11 +33,25 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
+@pytest.fixture(autouse=True)
+def few_processes(request: pytest.FixtureRequest) -> None:
+    """Let only the tests that ask for processes start them: the answers are the same."""
+    if "processes" not in request.fixturenames:
+        request.getfixturevalue("no_processes")
+
+
+@pytest.fixture
+def processes() -> None:
+    """Keep the processes that a command starts."""
+
+
 def run(*arguments: object) -> int:
     return main([str(argument) for argument in arguments])
 
 
-def test_the_worst_device_is_named_with_its_cause(pod: tuple[str, Capture], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_worst_device_is_named_with_its_cause(
+    pod: tuple[str, Capture], processes: None, capsys: pytest.CaptureFixture[str]
+) -> None:
     logdir, truth = pod
     assert run("fleet", logdir) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -184,7 +199,9 @@ def test_without_memory_data_the_command_says_so(tmp_path: Path, capsys: pytest.
         assert "No memory data of devices" in capsys.readouterr().err
 
 
-def test_a_trend_names_the_day_and_the_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trend_names_the_day_and_the_line(
+    processes: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     truth = write_trend(Pod(1, 1, 0.5), tmp_path, 3)
     assert run("fleet", "--trend", tmp_path) == 0
     (line,) = (line for line in capsys.readouterr().out.splitlines() if truth.source_line in line)

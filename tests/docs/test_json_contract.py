@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.changed import changed_logdir
 from support.fleets import GIB, fleet_of_peaks
+from support.in_process import no_processes as no_processes
 from support.markdown import anchors, section, sections
 from support.schemas import schema_name, validate
 from support.servers import DEMO, REPOSITORY, TESTS
@@ -42,13 +44,14 @@ TYPES: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def documented(heading: str) -> dict[str, str]:
+@cache  # of thousands of objects
+def documented(heading: str) -> Mapping[str, str]:
     """Return the keys of an object and their types, with those of the object that it extends."""
     found = section(PAGE, heading)
-    keys: dict[str, str] = {}
+    keys: Mapping[str, str] = {}
     if "All keys of [" in found.text:
         keys = documented(found.text.partition("All keys of [")[2].partition("]")[0])
-    return keys | {row[0].strip("`"): row[1] for row in found.tables[0]}
+    return {**keys, **{row[0].strip("`"): row[1] for row in found.tables[0]}}
 
 
 def check(value: Any, kind: str, where: str, seen: set[str]) -> None:
@@ -287,6 +290,7 @@ def pod(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_processes")
 def test_fleet(print_json: Any, pod: Path) -> None:
     seen = set[str]()
     check_object(print_json("fleet", str(pod)), "fleet --json", "pod", seen)
@@ -305,6 +309,7 @@ def test_fleet(print_json: Any, pod: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_processes")
 def test_check_fleet(print_json: Any, pod: Path) -> None:
     seen = set[str]()
     answer = print_json("check", str(pod), "--max-spread", "5%", "--max-peak", "300MiB", "--expect", "99")
@@ -316,6 +321,7 @@ def test_check_fleet(print_json: Any, pod: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_processes")
 def test_trend(print_json: Any, tmp_path: Path) -> None:
     seen = set[str]()
     write_trend(Pod(1, 1, 0.5), tmp_path, 3)

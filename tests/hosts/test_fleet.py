@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.in_process import no_processes as no_processes
 from support.payload_decoder import decode
 from werkzeug.test import Client
 
@@ -18,7 +19,7 @@ from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.numbered_names import natural_key
 
-pytestmark = pytest.mark.slow  # each scan starts processes
+pytestmark = pytest.mark.slow  # each scan reads many files
 
 
 @pytest.fixture(autouse=True)
@@ -58,6 +59,7 @@ def test_a_row_for_each_device_and_the_answer_beside_it(tmp_path: Path) -> None:
     assert [problem for problem in tables["hosts"]["problem"] if problem] == [meta["capture"]["problems"][0]["text"]]
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_the_page_has_the_lines_of_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Pod(8, 2, 0.5, skew_seconds=9, faults=Faults(outliers=1, missing=1, damaged=1)).write(tmp_path / "log")
     meta, _ = until_read(Client(MemoryApp(Catalog(str(tmp_path / "log")))), "/api/fleet", decode)
@@ -67,6 +69,7 @@ def test_the_page_has_the_lines_of_the_terminal(tmp_path: Path, capsys: pytest.C
     assert "   ".join(meta["texts"]["HBM"]["worst"]) in printed and meta["texts"]["HBM"]["median"] in printed
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_each_session_of_a_capture_names_it(tmp_path: Path) -> None:
     Pod(8, 1, 0.5, skew_seconds=9).write(tmp_path / "log")
     client = Client(MemoryApp(Catalog(str(tmp_path / "log"))))
@@ -78,6 +81,7 @@ def test_each_session_of_a_capture_names_it(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_a_device_of_the_answer_is_a_recording(tmp_path: Path) -> None:
     Pod(2, 1, 0.5).write(tmp_path / "log")
     client = Client(MemoryApp(Catalog(str(tmp_path / "log"))))
@@ -88,6 +92,7 @@ def test_a_device_of_the_answer_is_a_recording(tmp_path: Path) -> None:
         assert client.get("/api/memory_profile", query_string={"id": one}).status_code == 200
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_the_trend(tmp_path: Path) -> None:
     truth = write_trend(Pod(1, 1, 0.5), tmp_path / "log", 3)
     client = Client(MemoryApp(Catalog(str(tmp_path / "log"))))
@@ -97,6 +102,7 @@ def test_the_trend(tmp_path: Path) -> None:
     assert changed == [truth.changed]
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_an_unknown_capture_is_an_error(tmp_path: Path) -> None:
     Pod(1, 1, 0.5).write(tmp_path / "log")
     client = Client(MemoryApp(Catalog(str(tmp_path / "log"))))

@@ -1,10 +1,13 @@
-"""An executor that runs a task where it is submitted."""
+"""Executors that run a task where it is submitted."""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import ParamSpec, TypeVar
+
+import pytest
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,3 +30,29 @@ class InProcess:
 
     def stop(self) -> None:
         pass
+
+
+class NoProcesses(InProcess):
+    """Takes the place of LocalProcesses, whose processes import the package for each command.
+
+    Tasks and their results are pickled, as on their way to other processes.
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        super().__init__()
+
+    def submit(self, function: Callable[P, T], /, *arguments: P.args, **named: P.kwargs) -> Future[T]:
+        task = pickle.loads(pickle.dumps((function, arguments, named)))
+        return super().submit(_run, *task)
+
+
+def _run(function: Callable[..., T], arguments: tuple[object, ...], named: dict[str, object]) -> T:
+    result: T = pickle.loads(pickle.dumps(function(*arguments, **named)))
+    return result
+
+
+@pytest.fixture
+def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands and servers read the files of a fleet in this process."""
+    for module in ("commands.fleet", "hosts.fleet_scans"):
+        monkeypatch.setattr(f"tb_memplugin.{module}.LocalProcesses", NoProcesses)
