@@ -26,6 +26,9 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ignored = shutil.ignore_patterns("node_modules", "static", "__pycache__")
         shutil.copytree(REPOSITORY / name, folder / name, ignore=ignored)
     shutil.copy(REPOSITORY / "pyproject.toml", folder)
+    # mypy then reads again only what an example changes, and what imports it: a tenth of the time.
+    if (cached := REPOSITORY / ".mypy_cache").is_dir():
+        shutil.copytree(cached, folder / cached.name)
     (folder / "frontend" / "node_modules").symlink_to(REPOSITORY / "frontend" / "node_modules")
     for diff in DIFF.findall(PAGE.read_text()):
         done = subprocess.run(["git", "apply", "-"], cwd=folder, input=diff, capture_output=True, text=True)
