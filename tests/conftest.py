@@ -6,17 +6,17 @@ import os
 import random
 import sys
 from collections.abc import Iterator
+from compileall import compile_dir
 from typing import Any
 
 import pytest
 import support.without_iris  # noqa: F401  # before what imports jsonschema
 from hypothesis import HealthCheck, is_hypothesis_test, settings
-from support.bytecode import compile_package, compile_tests
 from support.checkout import Guard
 from support.hook_environment import environment as environment
 from support.order import arrange, number_of_workers, scheduler
 from support.reach import needs_shared_data, reaches_slow_modules
-from support.servers import DEMO, REPOSITORY, TESTS
+from support.servers import DEMO, REPOSITORY
 
 from tb_memplugin.errors import FAILURES
 from tb_memplugin.executors import available_cores
@@ -37,10 +37,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.loadscopereorder = False  # it would sort groups by their number of tests
     is_worker = hasattr(config, "workerinput")
     if not is_worker:
-        compile_package(REPOSITORY, available_cores())
+        # Hundreds of processes that tests start import the package, and write no bytecode: each would compile it again.
+        compile_dir(REPOSITORY / "tb_memplugin", quiet=2, workers=available_cores())
     if not is_worker and config.getoption("numprocesses", None):
-        compile_tests(TESTS, available_cores())
-        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # so that workers keep what pytest makes of its plugins
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # so that workers keep what pytest makes of tests and plugins
     else:
         # Neither tests nor processes that they start leave bytecode in folders that tests look at.
         sys.dont_write_bytecode = False
