@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Route
 from support.browser.hosts import Host, open_standalone
 from support.browser.logs import HOSTILE, HOSTILE_MODULE, LARGEST, MARKUP, TRAIN
-from support.browser.pages import Open, new_context
+from support.browser.pages import new_context
 from support.browser.viewer import Viewer, until
 from support.servers import TESTS
 
@@ -247,13 +247,3 @@ def test_the_ledger_and_the_log_before_an_error_are_shown(shown: Viewer) -> None
     until(lambda: shown.get("oom-lines").count(), bool, "no lines")
     assert "last <b>words</b>" in (shown.get("oom-lines").locator("pre").text_content() or "")
     assert "15.0 GiB" in shown.get("oom-holders").inner_text()
-
-
-def test_in_every_host_an_error_can_be_pasted(go_to: Open) -> None:
-    viewer = go_to(**START)
-    viewer.get("paste").click()
-    viewer.get("paste-text").fill((OOM_TEXTS / "tpu_compile.txt").read_text())
-    viewer.get("paste-read").click()
-    viewer.get("paste-open").click()
-    until(viewer.state, lambda state: state.get("run", "").startswith("pasted/"), "not its run")
-    viewer.wait_until_ready()

@@ -40,9 +40,9 @@ def show(page: Viewer, files: Host, name: str) -> Viewer:
     return page.wait_until_ready()
 
 
-def test_a_pasted_error_is_explained_and_shown(open_at: Open, host: Host) -> None:
+def test_a_pasted_error_is_explained_and_shown(go_to: Open, host: Host) -> None:
     """Every host's server accepts POST requests from our page."""
-    viewer = open_at(tab="overview")
+    viewer = go_to(tab="overview")
     viewer.get("paste").click()
     viewer.get("paste-text").fill((TEXTS / "tpu_compile.txt").read_text())
     viewer.get("paste-read").click()
@@ -51,6 +51,7 @@ def test_a_pasted_error_is_explained_and_shown(open_at: Open, host: Host) -> Non
     viewer.get("paste-open").click()
     viewer.get("oom-hints").wait_for()
     viewer.wait_until_ready()
+    assert viewer.state()["run"].startswith("pasted/")
     assert viewer.text("headline") == (
         "The program needs 19.3 GiB of HBM, which has 15.8 GiB. That is 3.50 GiB too much."
     )
@@ -58,15 +59,14 @@ def test_a_pasted_error_is_explained_and_shown(open_at: Open, host: Host) -> Non
     assert any(run["name"].startswith("pasted/") for run in runs)
 
 
-def test_an_address_of_a_pasted_error_shows_it_again(open_at: Open, host: Host) -> None:
+def test_an_address_of_a_pasted_error_shows_it_again(viewer: Viewer, host: Host) -> None:
     text = (TEXTS / "bfc_old.txt").read_text()
-    opened = open_at(tab="overview")
-    answer = opened.frame.evaluate(
+    answer = viewer.frame.evaluate(
         "text => fetch('api/paste', {method: 'POST', body: text}).then(answer => answer.json())", text
     )
-    opened.go(host.address({"tab": "snapshots", "run": answer["run"]}))
-    opened.get("oom-hints").wait_for()
-    assert opened.text("headline").startswith("An allocation of 3.00 KiB in GPU_0_bfc failed")
+    viewer.go(host.address({"tab": "snapshots", "run": answer["run"]}))
+    viewer.get("oom-hints").wait_for()
+    assert viewer.text("headline").startswith("An allocation of 3.00 KiB in GPU_0_bfc failed")
 
 
 def test_figures_and_unlisted_bytes(page: Viewer, files: Host) -> None:
