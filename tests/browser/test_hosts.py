@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext
+from playwright.sync_api import Browser, BrowserContext, Page
 from support.browser.expected import recording
-from support.browser.hosts import Host, open_standalone, open_tensorboard, open_xprof
+from support.browser.hosts import Host, open_standalone, open_tensorboard
 from support.browser.logs import LARGEST, TRAIN
 from support.browser.pages import REBOUND, new_context
 from support.browser.viewer import Viewer
@@ -98,20 +98,13 @@ def test_plain_xprof_after_the_hook_is_installed(environment: Path, tmp_path: Pa
 FETCH = "path => fetch(path).then(answer => answer.status)"
 
 
-@pytest.mark.parametrize("opened", [open_standalone, open_tensorboard, open_xprof], ids=lambda opened: opened.__name__)
-def test_a_page_whose_name_was_rebound_reads_nothing(
-    opened: Callable[[Path, Path], AbstractContextManager[Host]], tmp_path: Path, context: BrowserContext
-) -> None:
-    logs = tmp_path / "logs"
-    shutil.copytree(DEMO, logs)
-    with opened(logs, tmp_path) as host:
-        page = context.new_page()
-        page.goto(host.server.url)
-        assert page.evaluate(FETCH, f"{host.api}runs") == 200
-        answer = page.goto(host.server.url.replace("127.0.0.1", REBOUND))
-        assert answer is not None
-        assert answer.status == (200 if host.name == "tensorboard" else 403)  # TensorBoard's own page is not ours
-        assert page.evaluate(FETCH, f"/{host.api}runs") == 403
+def test_a_page_whose_name_was_rebound_reads_nothing(host: Host, page: Page) -> None:
+    page.goto(host.server.url)
+    assert page.evaluate(FETCH, f"{host.api}runs") == 200
+    answer = page.goto(host.server.url.replace("127.0.0.1", REBOUND))
+    assert answer is not None
+    assert answer.status == (200 if host.name == "tensorboard" else 403)  # TensorBoard's own page is not ours
+    assert page.evaluate(FETCH, f"/{host.api}runs") == 403
 
 
 def test_a_page_of_another_origin_cannot_frame_ours(tmp_path: Path, context: BrowserContext) -> None:

@@ -1,11 +1,11 @@
-"""Code beside stack frames, and links to an editor, in every host."""
+"""Code beside stack frames, and links to an editor."""
 
 from __future__ import annotations
 
 import json
 from urllib.parse import parse_qs, urlsplit
 
-from support.browser.hosts import Host
+from support.browser.hosts import Host, in_host
 from support.browser.logs import LARGEST, TRAIN
 from support.browser.pages import Open
 from support.browser.viewer import Viewer, until
@@ -21,8 +21,7 @@ def select_buffer(viewer: Viewer) -> None:
     viewer.details()
 
 
-def test_a_frame_shows_its_code_and_opens_in_an_editor(open_at: Open, host: Host) -> None:
-    viewer = open_at(tab="memory_viewer", run=TRAIN, module=LARGEST)
+def test_a_frame_shows_its_code_and_opens_in_an_editor(viewer: Viewer, host: Host) -> None:
     select_buffer(viewer)
     code = viewer.get("frame-code").first
     code.wait_for()
@@ -50,6 +49,7 @@ def test_a_frame_shows_its_code_and_opens_in_an_editor(open_at: Open, host: Host
     viewer.get("editor-choice").first.select_option("no editor")
 
 
+@in_host("standalone")
 def test_a_page_asks_for_the_frames_of_a_stack_at_once(open_at: Open) -> None:
     viewer = open_at(tab="memory_viewer", run=TRAIN, module=LARGEST)
     asked: list[str] = []
