@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from support.browser.hosts import in_host
 from support.browser.viewer import Viewer, until
 
 
+@in_host("xprof")
 def test_a_typed_capacity_reaches_figures_and_the_address(viewer: Viewer) -> None:
     limit = viewer.get("curve-limit")
     assert limit.count() == 0

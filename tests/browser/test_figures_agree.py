@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from support.browser.hosts import in_host
 from support.browser.logs import LARGEST, TRAIN
 from support.browser.pages import Open
 from support.browser.viewer import Viewer, until
@@ -11,6 +12,7 @@ from support.browser.viewer import Viewer, until
 SIZE = r"[\d.,]+ [KMGT]?i?B"
 
 
+@in_host("standalone")
 def test_a_search_finds_the_same_bytes_in_the_flame_graph_and_the_table(go_to: Open) -> None:
     """Copies of the mlp's arguments have no op_name; forward and functions named mlp are labels of the tree only."""
     viewer = go_to(tab="memory_viewer", run=TRAIN, module=LARGEST, chart="flame")
@@ -34,6 +36,7 @@ def summary(viewer: Viewer) -> str:
     return str(sizes[-1]) if sizes else text
 
 
+@in_host("tensorboard")
 def test_the_charts_heading_and_table_have_one_total(go_to: Open) -> None:
     viewer = go_to(tab="memory_viewer", run=TRAIN, module=LARGEST, chart="flame")
     total = viewer.text("live-heading").partition(" live")[0]
@@ -42,6 +45,7 @@ def test_the_charts_heading_and_table_have_one_total(go_to: Open) -> None:
     assert viewer.get("figure-live_peak").locator("dd").first.inner_text() == total
 
 
+@in_host("xprof")
 def test_a_buffer_whose_memory_outlives_its_last_use_names_who_uses_it(go_to: Open) -> None:
     viewer = go_to(tab="memory_viewer", run=TRAIN, module=LARGEST, position="215")
     viewer.get("table-search").fill("^wrapped_broadcast$")

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Browser
 from support.browser.expected import recording
-from support.browser.hosts import Host, open_standalone
+from support.browser.hosts import Host, in_host, open_standalone
 from support.browser.logs import (
     BAD_HOST,
     DAMAGED,
@@ -65,6 +65,7 @@ def test_an_unknown_run_is_an_error_that_names_it(go_to: Open) -> None:
     assert "gone/run" in viewer.frame.get_by_role("alert").inner_text()
 
 
+@in_host("tensorboard")
 def test_a_link_with_invalid_state_shows_the_page(go_to: Open) -> None:
     invalid = {"position": "99999999", "selected": "1e9", "zoom": "9,a", "yzoom": "NaN,Infinity", "search": "(["}
     invalid |= {"chart": "flame", "by": "model", "node": "gone\\/", "only": "model:gone", "weight": "kg"}

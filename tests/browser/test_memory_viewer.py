@@ -1,4 +1,4 @@
-"""Memory Viewer in every host: how to open it, and its figures, pickers, usage chart and table."""
+"""Memory Viewer: how to open it in every host, and its figures, pickers, usage chart and table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Locator
 from support.browser.expected import Recording, recording
-from support.browser.hosts import Host
+from support.browser.hosts import Host, in_host
 from support.browser.logs import DAMAGED, HOSTILE, LARGEST, REMAT, SMALL, TRAIN
 from support.browser.pages import Open
 from support.browser.viewer import Viewer, until
@@ -62,6 +62,7 @@ def test_another_module_and_another_run(viewer: Viewer, host: Host) -> None:
     assert viewer.figures() == figures_of(recording(host, REMAT, LARGEST))
 
 
+@in_host("tensorboard")
 def test_a_picker_filters_by_typed_text_and_escape_cancels(viewer: Viewer) -> None:
     picker = viewer.get("module-picker")
     picker.click()
@@ -72,9 +73,8 @@ def test_a_picker_filters_by_typed_text_and_escape_cancels(viewer: Viewer) -> No
     assert picker.input_value() == LARGEST
 
 
-def test_the_run_picker_has_dates_and_known_peaks_and_takes_words_in_any_order(viewer: Viewer, host: Host) -> None:
-    if host.name == "xprof":
-        pytest.skip("the sidebar of XProf picks the run")
+@in_host("standalone")
+def test_the_run_picker_has_dates_and_known_peaks_and_takes_words_in_any_order(viewer: Viewer) -> None:
     picker = viewer.get("run-picker")
     picker.click()
     listed = (TRAIN, REMAT, "oom/cpu", HOSTILE, DAMAGED)  # newest first; other tests may have pasted further runs
@@ -90,6 +90,7 @@ def test_the_run_picker_has_dates_and_known_peaks_and_takes_words_in_any_order(v
     assert picker.input_value() == TRAIN
 
 
+@in_host("xprof")
 def test_a_click_on_the_curve_inspects_that_position(viewer: Viewer, host: Host) -> None:
     expected = recording(host)
     assert int(viewer.text("inspected-position")) == expected.peak
@@ -145,6 +146,7 @@ NUMBERS = ("Size", "Defined", "Last used")
 TEXTS = ("Name", "Role", "Shape", "Op", "Op name", "Source")
 
 
+@in_host("standalone")
 def test_every_column_sorts(at_peak: Viewer) -> None:
     for heading in (*NUMBERS, *TEXTS):
         for order in ORDERS[sort_of(at_peak, heading), heading in NUMBERS]:
@@ -193,6 +195,7 @@ def check_texts(viewer: Viewer, rows: list[dict[str, str]], heading: str, sort: 
     assert values == (ordered[::-1] if sort == "descending" else ordered), heading
 
 
+@in_host("tensorboard")
 def test_filters(viewer: Viewer, host: Host) -> None:
     expected = recording(host)
     live = expected.live(expected.peak)
@@ -234,6 +237,7 @@ def check_count(viewer: Viewer, count: int) -> None:
     until(status.inner_text, lambda text: text.startswith(f"{count:,} of "), f"not {count} rows")
 
 
+@in_host("standalone")
 def test_groups_and_small_buffers_fold_and_open(at_peak: Viewer, host: Host) -> None:
     expected = recording(host)
     live = expected.live(expected.peak)
@@ -281,6 +285,7 @@ def test_saved_and_copied_csv_are_the_table(viewer: Viewer, host: Host, tmp_path
     assert sum(int(line["size_bytes"]) for line in content) == expected.bytes_of(expected.live(expected.peak))
 
 
+@in_host("xprof")
 def test_a_row_clicked_is_selected_everywhere(viewer: Viewer) -> None:
     before = viewer.picture()
     row = viewer.table()[2]

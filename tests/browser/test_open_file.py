@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 
+from support.browser.hosts import in_host
 from support.browser.viewer import Viewer, until
 from support.servers import DEMO, TESTS
 
@@ -29,6 +30,7 @@ def test_a_profile_that_is_dropped_on_the_page_opens(viewer: Viewer) -> None:
     until(viewer.state, lambda state: not state["run"].startswith("pasted/"), "Back does not return")
 
 
+@in_host("standalone")
 def test_the_text_of_a_compiled_module_opens(viewer: Viewer) -> None:
     viewer.frame.evaluate(DROP, [MODULE.name, b64encode(MODULE.read_bytes()).decode()])
     state = until(viewer.state, lambda state: state.get("run", "").startswith("pasted/"), "not opened")
@@ -38,6 +40,7 @@ def test_the_text_of_a_compiled_module_opens(viewer: Viewer) -> None:
     assert "XLA's rules" in viewer.text("caveats")
 
 
+@in_host("tensorboard")
 def test_a_file_that_cannot_be_read_is_explained(viewer: Viewer) -> None:
     viewer.frame.evaluate(DROP, ["notes.docx", b64encode(b"x").decode()])
     until(lambda: viewer.get("paste-answer").count(), bool, "no answer")
@@ -45,6 +48,7 @@ def test_a_file_that_cannot_be_read_is_explained(viewer: Viewer) -> None:
     viewer.page.keyboard.press("Escape")
 
 
+@in_host("xprof")
 def test_ctrl_v_anywhere_explains_the_pasted_error(viewer: Viewer) -> None:
     assert viewer.get("paste").inner_text() == "Paste error"
     viewer.get("timeline-search").fill("x")

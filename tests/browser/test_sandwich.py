@@ -1,7 +1,8 @@
-"""Flame graphs of stacks, with folded root frames and short names, and the sandwich of one function, in every host."""
+"""Flame graphs of stacks, with folded root frames and short names, and the sandwich of one function."""
 
 from __future__ import annotations
 
+from support.browser.hosts import in_host
 from support.browser.logs import LARGEST, TRAIN
 from support.browser.pages import Open
 from support.browser.viewer import Viewer, until
@@ -18,6 +19,7 @@ def lines_of(viewer: Viewer) -> dict[str, str]:
     return found
 
 
+@in_host("tensorboard")
 def test_common_root_frames_are_one_line_that_a_click_opens(go_to: Open) -> None:
     viewer = go_to(**PROGRAM, chart="flame", by="stack")
     flame = viewer.get("flame-graph")
@@ -34,6 +36,7 @@ def test_common_root_frames_are_one_line_that_a_click_opens(go_to: Open) -> None
     until(tooltip.inner_text, lambda text: "demo_logdir/make_demo.py:190" in text, "no full path in the tooltip")
 
 
+@in_host("xprof")
 def test_a_sandwich_has_callers_and_callees_of_the_chosen_function(go_to: Open) -> None:
     viewer = go_to(**PROGRAM, chart="sandwich")
     totals = lines_of(viewer)
@@ -61,6 +64,7 @@ def test_a_sandwich_has_callers_and_callees_of_the_chosen_function(go_to: Open) 
     )
 
 
+@in_host("standalone")
 def test_a_key_leads_from_a_flame_graph_to_the_sandwich(go_to: Open) -> None:
     viewer = go_to(**PROGRAM, chart="flame", by="stack", roots="true")
     viewer.get("flame-graph").focus()

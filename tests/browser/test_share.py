@@ -1,11 +1,11 @@
-"""The Share menu: the link, the report, and printing, in every host."""
+"""The Share menu: the link and the report in every host, and printing."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from playwright.sync_api import Browser
-from support.browser.hosts import Host
+from support.browser.hosts import Host, in_host
 from support.browser.logs import LARGEST, TRAIN
 from support.browser.pages import Open, new_context
 from support.browser.viewer import PATIENCE_MS, Viewer, until
@@ -56,6 +56,7 @@ def test_the_report_of_the_run_is_saved_and_opens_offline(viewer: Viewer, browse
     context.close()
 
 
+@in_host("tensorboard")
 def test_a_report_that_cannot_be_written_says_so(viewer: Viewer) -> None:
     error = '{"error": {"what": "Other reports are being written", "where": "x", "remedy": "try again"}}'
     viewer.page.route("**/api/report*", lambda route: route.fulfill(status=503, body=error))
@@ -69,6 +70,7 @@ def test_a_report_that_cannot_be_written_says_so(viewer: Viewer) -> None:
     viewer.page.unroute("**/api/report*")
 
 
+@in_host("xprof")
 def test_the_menu_works_with_keys(open_at: Open) -> None:
     viewer = open_at(tab="overview")
     viewer.get("share").focus()
@@ -80,6 +82,7 @@ def test_the_menu_works_with_keys(open_at: Open) -> None:
     assert seen == ["share-link", "share-report", "share-print"]
 
 
+@in_host("standalone")
 def test_a_printed_page_is_light_without_controls_and_has_all_rows(open_at: Open) -> None:
     viewer = open_at(tab="memory_viewer", run=TRAIN, module=LARGEST, chart="flame")
     page = viewer.page

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Browser
 from support.browser.expected import Recording, recording
-from support.browser.hosts import Host
+from support.browser.hosts import Host, in_host
 from support.browser.logs import LARGEST
 from support.browser.pages import new_context
 from support.browser.viewer import Viewer, box_of, until
@@ -23,6 +23,7 @@ def expected(host: Host) -> Recording:
     return recording(host)
 
 
+@in_host("standalone")
 def test_charts_in_the_full_window_can_be_shared(viewer: Viewer, expected: Recording, browser: Browser) -> None:
     viewer.get("timeline-fullscreen").click()
     viewer.wait_for_state(full="true")
@@ -82,6 +83,7 @@ def under(window: list[float], share: float) -> float:
     return window[0] + share * (window[1] - window[0])
 
 
+@in_host("tensorboard")
 def test_wheel_drag_and_minimap(viewer: Viewer, expected: Recording) -> None:
     mouse, keyboard, plot = viewer.page.mouse, viewer.page.keyboard, viewer.plot()
     full = [0.0, float(expected.length)], [0.0, expected.temporaries_top()]
@@ -131,6 +133,7 @@ def test_wheel_drag_and_minimap(viewer: Viewer, expected: Recording) -> None:
     assert yzoom == pytest.approx([0.25 * full[1][1], 0.75 * full[1][1]], abs=2 * full[1][1] / plot.height)
 
 
+@in_host("xprof")
 def test_keys_zoom_and_pan(viewer: Viewer, expected: Recording) -> None:
     plot, length = viewer.get("timeline-plot"), expected.length
     top = expected.temporaries_top()
@@ -157,6 +160,7 @@ def test_keys_zoom_and_pan(viewer: Viewer, expected: Recording) -> None:
     assert after("0") == ([], [])
 
 
+@in_host("standalone")
 def test_search_with_next_and_previous(viewer: Viewer, expected: Recording) -> None:
     rows = expected.rows
     texts = [rows[name] for name in ("name", "op_name", "source", "shape", "op")]
@@ -200,6 +204,7 @@ def shapes(svg: Path) -> dict[str, int]:
     return {name: names.count(name) for name in names}
 
 
+@in_host("tensorboard")
 def test_files_full_window_and_other_buffers(viewer: Viewer, expected: Recording, tmp_path: Path) -> None:
     svg, more = tmp_path / "timeline.svg", tmp_path / "more.svg"
     viewer.save_picture("allocation-timeline", "svg").save_as(svg)
@@ -242,6 +247,7 @@ def check_png(content: bytes, at_least: float) -> None:
     assert len(set(zlib.decompress(pixels))) > 50
 
 
+@in_host("xprof")
 def test_the_panel_shows_the_block_under_the_pointer(viewer: Viewer, expected: Recording) -> None:
     row = expected.uncovered()[0]
     viewer.page.mouse.move(*expected.point(row, viewer.plot()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.browser.hosts import in_host
 from support.browser.pages import Open
 from support.browser.viewer import Viewer, box_of, until
 
@@ -95,12 +96,14 @@ def test_letters_zoom_the_chart_under_the_pointer(testid: str, go_to: Open) -> N
     until(viewer.state, lambda state: zoom not in state, "S does not zoom out")
 
 
+@in_host("xprof")
 def test_letters_zoom_the_focused_chart(viewer: Viewer) -> None:
     viewer.get("timeline-plot").focus()
     viewer.page.keyboard.press("w")
     until(viewer.state, lambda state: "zoom" in state, "W does not zoom in")
 
 
+@in_host("tensorboard")
 def test_the_wheel_alone_zooms_the_timeline_of_the_full_window(go_to: Open) -> None:
     viewer = go_to(run="train_step/cpu", module="jit_train_step(0)", full="true")
     plot = viewer.plot()

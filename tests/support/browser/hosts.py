@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
+import pytest
 from support.servers import BIN, DEMO, Server, free_port, running
 
 IN_A_HOST = r"plugin_entry\.html\?name=memory|/memory/"
@@ -45,6 +46,14 @@ class Host:
             return f"{self.server.url}#memory&{fragment}"
         run = urlencode({"tag": "memory_viewer", "run": state["run"]} if "run" in state else {"tag": "memory_viewer"})
         return f"{self.server.url}?{run}#{fragment}"
+
+
+def in_host(name: str) -> pytest.MarkDecorator:
+    """Return the mark of a test of what our page does by itself, which is the same in each host.
+
+    Such tests are spread over the hosts, whose shared pages are open anyway. What differs by host is tested in all.
+    """
+    return pytest.mark.parametrize("host", [name], indirect=True, scope="session")
 
 
 @contextmanager
