@@ -136,6 +136,25 @@ def go_to(viewer: Viewer, host: Host) -> Open:
     return go
 
 
+@pytest.fixture(scope="module")
+def tab_of_module(browser: Browser) -> Iterator[tuple[Viewer, list[str]]]:
+    """Yield a page, and the errors that nothing in it has caught."""
+    context = new_context(browser)
+    problems: list[str] = []
+    context.on("weberror", lambda error: problems.append(str(error.error)))
+    yield Viewer(context.new_page()), problems
+    context.close()
+
+
+@pytest.fixture
+def tab(tab_of_module: tuple[Viewer, list[str]]) -> Iterator[Viewer]:
+    """Yield a page that tests of a module share: each loads it anew, at half the cost of a context of its own."""
+    viewer, problems = tab_of_module
+    problems.clear()
+    yield viewer
+    assert problems == []
+
+
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     """Yield an empty page in a context of its own."""

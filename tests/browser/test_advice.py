@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Route
 from support.browser.hosts import Host, open_standalone
 from support.browser.logs import HOSTILE, HOSTILE_MODULE, LARGEST, MARKUP, TRAIN
-from support.browser.pages import new_context
+from support.browser.pages import load, new_context
 from support.browser.viewer import Viewer, until
 from support.servers import TESTS
 
@@ -31,12 +31,8 @@ def standalone(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture
-def shown(standalone: Host, browser: Browser) -> Iterator[Viewer]:
-    context = new_context(browser)
-    page = context.new_page()
-    page.goto(standalone.address(START))
-    yield Viewer(page).wait_until_ready()
-    context.close()
+def shown(standalone: Host, tab: Viewer) -> Viewer:
+    return load(tab, standalone.address(START))
 
 
 def advice_of(host: Host, run: str = TRAIN, module: str = LARGEST) -> list[dict[str, Any]]:

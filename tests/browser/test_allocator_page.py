@@ -10,10 +10,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 from support.browser.hosts import Host, open_standalone
 from support.browser.logs import TRAIN
-from support.browser.pages import new_context
+from support.browser.pages import load
 from support.browser.viewer import Viewer, until
 from support.payload_decoder import decode
 from support.servers import DATA, DEMO
@@ -58,11 +58,9 @@ def overlapping(space: XSpace) -> XSpace:
     return space
 
 
-def open_run(page: Page, host: Host, run: str, **state: str) -> Viewer:
-    page.goto(host.address({"tab": "memory_profile", "run": run, **state}))
-    viewer = Viewer(page).wait_until_ready()
-    viewer.picture()
-    return viewer
+def open_run(tab: Viewer, host: Host, run: str, **state: str) -> Viewer:
+    load(tab, host.address({"tab": "memory_profile", "run": run, **state})).picture()
+    return tab
 
 
 def rows_of(host: Host, run: str) -> dict[str, list[float]]:
@@ -72,8 +70,8 @@ def rows_of(host: Host, run: str) -> dict[str, list[float]]:
     return dict(tables["rows"])
 
 
-def test_curves_are_switched_in_the_legend_and_in_the_address(busy: Host, page: Page) -> None:
-    viewer = open_run(page, busy, SMALL)
+def test_curves_are_switched_in_the_legend_and_in_the_address(busy: Host, tab: Viewer) -> None:
+    viewer = open_run(tab, busy, SMALL)
     read = "chart => chart.querySelector('canvas').toDataURL()"
     before = viewer.get("usage-chart").evaluate(read)
     free = viewer.get("curve-free")
@@ -82,41 +80,41 @@ def test_curves_are_switched_in_the_legend_and_in_the_address(busy: Host, page: 
     viewer.wait_for_state(curves="free")
     assert free.get_attribute("aria-pressed") == "true"
     with_free = until(lambda: viewer.get("usage-chart").evaluate(read), before.__ne__, "no additional curve")
-    page.reload()
+    viewer.page.reload()
     viewer.wait_until_ready()
     until(lambda: viewer.get("usage-chart").evaluate(read), with_free.__eq__, "a different chart after the reload")
     viewer.get("curve-free").click()
     viewer.wait_for_state(curves=None)
 
 
-def test_a_brush_zooms_and_a_double_click_shows_all_again(busy: Host, page: Page) -> None:
-    viewer = open_run(page, busy, SMALL)
+def test_a_brush_zooms_and_a_double_click_shows_all_again(busy: Host, tab: Viewer) -> None:
+    viewer = open_run(tab, busy, SMALL)
     curve = viewer.curve()
-    page.mouse.move(*curve.at(0.25, 0.5))
-    page.mouse.down()
-    page.mouse.move(*curve.at(0.75, 0.4), steps=5)
-    page.mouse.up()
+    viewer.page.mouse.move(*curve.at(0.25, 0.5))
+    viewer.page.mouse.down()
+    viewer.page.mouse.move(*curve.at(0.75, 0.4), steps=5)
+    viewer.page.mouse.up()
     zoom, yzoom = viewer.windows()
     assert zoom == pytest.approx([500, 1500], abs=4)
     assert yzoom == []
     plot = viewer.plot()
-    page.mouse.move(*plot.at(0.5, 0.5))
+    viewer.page.mouse.move(*plot.at(0.5, 0.5))
     viewer.wheel(-400, "Alt")
     again, yzoom = viewer.windows()
     assert again == zoom
     assert len(yzoom) == 2
-    page.mouse.move(*viewer.curve().at(0.5, 0.5))
+    viewer.page.mouse.move(*viewer.curve().at(0.5, 0.5))
     viewer.wheel(-400, "Alt")
     state = until(viewer.state, lambda state: "bytes" in state, "the curve is not zoomed along y")
     low, high = map(float, state["bytes"].split(","))
     assert 0 < low < high
-    page.mouse.dblclick(*viewer.curve().at(0.5, 0.2))
+    viewer.page.mouse.dblclick(*viewer.curve().at(0.5, 0.2))
     assert viewer.windows() == ([], yzoom)
     assert "bytes" not in viewer.state()
 
 
-def test_keys_zoom_the_curve_along_y(busy: Host, page: Page) -> None:
-    viewer = open_run(page, busy, SMALL)
+def test_keys_zoom_the_curve_along_y(busy: Host, tab: Viewer) -> None:
+    viewer = open_run(tab, busy, SMALL)
     chart = viewer.get("usage-chart")
     chart.press("Alt++")
     low, high = map(float, until(viewer.state, lambda state: "bytes" in state, "no zoom")["bytes"].split(","))
@@ -127,8 +125,8 @@ def test_keys_zoom_the_curve_along_y(busy: Host, page: Page) -> None:
     viewer.wait_for_state(bytes=None)
 
 
-def test_rows_are_grouped_by_the_step_that_allocated_them(busy: Host, page: Page) -> None:
-    viewer = open_run(page, busy, LEAK, group="step")
+def test_rows_are_grouped_by_the_step_that_allocated_them(busy: Host, tab: Viewer) -> None:
+    viewer = open_run(tab, busy, LEAK, group="step")
     lines = viewer.get("group-line").all_inner_texts()
     assert any("train 0" in line for line in lines)
     assert any("train 23" in line for line in lines)
@@ -139,8 +137,8 @@ def test_rows_are_grouped_by_the_step_that_allocated_them(busy: Host, page: Page
     assert "Region" not in headings, "a column without a text in any row"
 
 
-def test_sites_that_do_not_grow_are_folded(busy: Host, page: Page) -> None:
-    viewer = open_run(page, busy, LEAK)
+def test_sites_that_do_not_grow_are_folded(busy: Host, tab: Viewer) -> None:
+    viewer = open_run(tab, busy, LEAK)
     growth, more = viewer.get("growth"), viewer.get("more-findings")
     until(more.count, bool, "nothing is folded away")
     assert "since the warm-up" not in growth.inner_text()
@@ -148,16 +146,16 @@ def test_sites_that_do_not_grow_are_folded(busy: Host, page: Page) -> None:
     assert "since the warm-up" in growth.inner_text()
 
 
-def test_rows_are_grouped_by_call_stack_with_distinct_names(busy: Host, page: Page) -> None:
-    viewer = open_run(page, busy, SMALL, group="stack")
+def test_rows_are_grouped_by_call_stack_with_distinct_names(busy: Host, tab: Viewer) -> None:
+    viewer = open_run(tab, busy, SMALL, group="stack")
     labels = viewer.get("group-line").evaluate_all("lines => lines.map(l => l.querySelector('.fold-label').title)")
     assert len(labels) == len(set(labels)) > 0
     assert all(" frame" in label for label in labels)
 
 
 @pytest.mark.parametrize("run", [LEAK, SMALL])
-def test_the_csv_adds_up_to_the_bytes_in_use_and_has_times(busy: Host, page: Page, tmp_path: Path, run: str) -> None:
-    viewer = open_run(page, busy, run, group="none", below="buffers")
+def test_the_csv_adds_up_to_the_bytes_in_use_and_has_times(busy: Host, tab: Viewer, tmp_path: Path, run: str) -> None:
+    viewer = open_run(tab, busy, run, group="none", below="buffers")
     saved = tmp_path / "allocations.csv"
     viewer.download("Save CSV").save_as(saved)
     lines = list(csv.DictReader(saved.read_text().splitlines()))
@@ -171,8 +169,8 @@ def test_the_csv_adds_up_to_the_bytes_in_use_and_has_times(busy: Host, page: Pag
         assert not freed or int(line["held_ns"]) == int(freed) - int(allocated)
 
 
-def test_holes_are_listed_and_link_to_the_blocks_that_pin_them(busy: Host, page: Page) -> None:
-    viewer = open_run(page, busy, SMALL, layout="address")
+def test_holes_are_listed_and_link_to_the_blocks_that_pin_them(busy: Host, tab: Viewer) -> None:
+    viewer = open_run(tab, busy, SMALL, layout="address")
     rows = rows_of(busy, SMALL)
     position = int(viewer.text("inspected-position").replace(",", ""))
     live = [row for row, start in enumerate(rows["start"]) if start <= position < rows["end"][row]]
@@ -191,11 +189,11 @@ def test_holes_are_listed_and_link_to_the_blocks_that_pin_them(busy: Host, page:
     assert int(state["selected"]) in live
 
 
-def test_a_hovered_hole_shows_its_size_and_its_neighbors(busy: Host, page: Page) -> None:
-    viewer = open_run(page, busy, SMALL, layout="address")
+def test_a_hovered_hole_shows_its_size_and_its_neighbors(busy: Host, tab: Viewer) -> None:
+    viewer = open_run(tab, busy, SMALL, layout="address")
     plot, tooltip = viewer.plot(), viewer.get("timeline").locator(".timeline-foot > span")
     for down in range(5, 100, 5):
-        page.mouse.move(*plot.at(0.5, down / 100))
+        viewer.page.mouse.move(*plot.at(0.5, down / 100))
         viewer.rest()
         if tooltip.count() and "Hole of" in tooltip.inner_text():
             break
@@ -205,7 +203,7 @@ def test_a_hovered_hole_shows_its_size_and_its_neighbors(busy: Host, page: Page)
     assert "above" in text
 
 
-def test_the_address_map_only_counts_addresses_that_were_used(busy: Host, page: Page) -> None:
+def test_the_address_map_only_counts_addresses_that_were_used(busy: Host, tab: Viewer) -> None:
     """The arrays of a process can be terabytes apart."""
     rows, position = rows_of(busy, LEAK), 40
     reached = mapped = used = 0
@@ -215,7 +213,7 @@ def test_the_address_map_only_counts_addresses_that_were_used(busy: Host, page: 
         mapped += max(0, offset + size - max(reached, offset))
         reached = max(reached, offset + size)
         used += size if rows["start"][row] <= position < rows["end"][row] else 0
-    viewer = open_run(page, busy, LEAK, chart="address", position=str(position))
+    viewer = open_run(tab, busy, LEAK, chart="address", position=str(position))
     use_text = f"{used / mapped:.0%} in use"
     address_map = viewer.get("address-map")
     until(
@@ -225,8 +223,8 @@ def test_the_address_map_only_counts_addresses_that_were_used(busy: Host, page: 
     )
 
 
-def test_hidden_lanes_of_spans_are_counted_and_unfold(busy: Host, page: Page) -> None:
-    viewer = open_run(page, busy, SMALL)
+def test_hidden_lanes_of_spans_are_counted_and_unfold(busy: Host, tab: Viewer) -> None:
+    viewer = open_run(tab, busy, SMALL)
     spans, more = viewer.get("spans"), viewer.get("more-lanes")
     assert more.inner_text().startswith("+")
     tops = "spans => new Set([...spans.children].map(span => span.style.top)).size"
@@ -236,20 +234,19 @@ def test_hidden_lanes_of_spans_are_counted_and_unfold(busy: Host, page: Page) ->
     assert more.inner_text() == "fewer lanes"
 
 
-def test_details_show_the_call_stack_of_the_free(busy: Host, page: Page) -> None:
+def test_details_show_the_call_stack_of_the_free(busy: Host, tab: Viewer) -> None:
     rows = rows_of(busy, SMALL)
     freed = next(row for row, end in enumerate(rows["end"]) if rows["start"][row] >= 0 and end < 2000)
-    viewer = open_run(page, busy, SMALL, selected=str(freed))
+    viewer = open_run(tab, busy, SMALL, selected=str(freed))
     assert "Freed at" in viewer.details()
 
 
 @pytest.mark.skipif(not JOINED.exists(), reason="needs the profile of an AMD GPU")
-def test_an_allocation_of_an_execution_links_to_its_program_and_buffers(browser: Browser, tmp_path: Path) -> None:
+def test_an_allocation_of_an_execution_links_to_its_program_and_buffers(tab: Viewer, tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     shutil.copytree(JOINED, logs / "joined")
     with open_standalone(logs, tmp_path) as host:
-        context = new_context(browser)
-        viewer = open_run(context.new_page(), host, "joined/run")
+        viewer = open_run(tab, host, "joined/run")
         until(viewer.get("executions").count, bool, "no programs are named")
         program = viewer.get("executions").get_by_test_id("program-link").first
         title = program.inner_text()
@@ -262,28 +259,26 @@ def test_an_allocation_of_an_execution_links_to_its_program_and_buffers(browser:
         viewer.wait_for_state(tab="memory_viewer", module=title)
         viewer.wait_until_ready()
         assert name in viewer.details()
-        context.close()
 
 
-def test_each_kind_of_span_has_labeled_lanes(busy: Host, page: Page) -> None:
-    heads = open_run(page, busy, LEAK).get("lane-heads").locator("span")
+def test_each_kind_of_span_has_labeled_lanes(busy: Host, tab: Viewer) -> None:
+    heads = open_run(tab, busy, LEAK).get("lane-heads").locator("span")
     until(heads.all_inner_texts, lambda heads: heads == ["steps", "executions"], "other lanes")
 
 
-def test_spans_are_reached_by_keys(busy: Host, page: Page) -> None:
-    viewer = open_run(page, busy, LEAK)
+def test_spans_are_reached_by_keys(busy: Host, tab: Viewer) -> None:
+    viewer = open_run(tab, busy, LEAK)
     first = viewer.get("spans").locator("button").first
     first.focus()
     for _ in range(3):
-        page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")
+        viewer.page.keyboard.press("ArrowRight")
+    viewer.page.keyboard.press("Enter")
     zoom, _ = viewer.windows()
     assert len(zoom) == 2
 
 
-def test_a_run_without_events_has_one_reason_first(busy: Host, page: Page) -> None:
-    page.goto(busy.address({"tab": "memory_profile", "run": TRAIN}))
-    viewer = Viewer(page).wait_until_ready()
+def test_a_run_without_events_has_one_reason_first(busy: Host, tab: Viewer) -> None:
+    viewer = load(tab, busy.address({"tab": "memory_profile", "run": TRAIN}))
     assert viewer.get("reason").get_attribute("data-code") == "cpu_backend"
     others = viewer.get("no-events").locator("details")
     assert "Tracer level" not in viewer.text("no-events")
@@ -305,7 +300,7 @@ window.Worker = class extends Worker {
 
 def test_a_dragged_timeline_looks_like_a_reload_of_its_address(busy: Host, page: Page) -> None:
     page.add_init_script(LISTEN)
-    viewer = open_run(page, busy, LARGE, zoom="20000.25,60000.75")
+    viewer = open_run(Viewer(page), busy, LARGE, zoom="20000.25,60000.75")
     start = viewer.picture()
     plot = viewer.plot()
     page.mouse.move(*plot.at(0.5, 0.5))

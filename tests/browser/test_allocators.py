@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
 from support.browser.hosts import Host, open_demo
 from support.browser.logs import TRAIN
-from support.browser.pages import new_context
+from support.browser.pages import load
 from support.browser.viewer import Viewer, until
 
 LEAK = "leak/cpu"
@@ -22,12 +21,8 @@ def leaking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 @pytest.fixture
-def profile(leaking: Host, browser: Browser) -> Iterator[Viewer]:
-    context = new_context(browser)
-    page = context.new_page()
-    page.goto(leaking.address(PROFILE))
-    yield Viewer(page).wait_until_ready()
-    context.close()
+def profile(leaking: Host, tab: Viewer) -> Viewer:
+    return load(tab, leaking.address(PROFILE))
 
 
 def live_bytes(viewer: Viewer) -> str:
@@ -75,14 +70,10 @@ def test_a_leak_is_one_group_and_a_row_of_it_opens_with_its_times(profile: Viewe
     assert " ms" in details
 
 
-def test_a_run_without_events_has_a_reason_and_a_link_to_memory_viewer(leaking: Host, browser: Browser) -> None:
-    context = new_context(browser)
-    viewer = Viewer(context.new_page())
-    viewer.page.goto(leaking.address({"tab": "memory_profile", "run": TRAIN}))
-    viewer.wait_until_ready()
+def test_a_run_without_events_has_a_reason_and_a_link_to_memory_viewer(leaking: Host, tab: Viewer) -> None:
+    viewer = load(tab, leaking.address({"tab": "memory_profile", "run": TRAIN}))
     assert "CPU backend" in viewer.text("no-events")
     viewer.get("to-memory-viewer").click()
     viewer.wait_until_ready()
     viewer.wait_for_state(tab="memory_viewer", run=TRAIN)
     assert viewer.text("headline").startswith("Peak ")
-    context.close()

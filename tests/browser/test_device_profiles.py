@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator
+from playwright.sync_api import Locator
 from support.browser.hosts import Host, open_standalone
-from support.browser.pages import Open, open_pages
+from support.browser.pages import Open, load
 from support.browser.viewer import Viewer, until
 from support.pprof_files import Frame, Sample, write
 from support.servers import DEMO
@@ -38,9 +38,8 @@ def devices(folder: Path) -> None:
 
 
 @pytest.fixture
-def open_page(host: Host, browser: Browser) -> Iterator[Open]:
-    with open_pages(host, browser) as open:
-        yield open
+def open_page(host: Host, tab: Viewer) -> Open:
+    return lambda **state: load(tab, host.address(state))
 
 
 def at(viewer: Viewer, testid: str) -> Locator:

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Browser, BrowserContext
 from support.browser.hosts import Host, open_demo, open_standalone, open_tensorboard, open_xprof
-from support.browser.pages import checked_context
+from support.browser.pages import checked_context, load
 from support.browser.viewer import Viewer, until
 from support.fits import ERROR, STEP, TRACEBACK, candidate, raised, reserving, write_candidate, write_search
 from support.servers import BIN
@@ -50,10 +50,8 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 
 @pytest.fixture
-def fit(server: Host, context: BrowserContext) -> Viewer:
-    page = context.new_page()
-    page.goto(server.address(FIT))
-    return Viewer(page).wait_until_ready()
+def fit(server: Host, tab: Viewer) -> Viewer:
+    return load(tab, server.address(FIT))
 
 
 def rows(viewer: Viewer, table: str = "fit-candidates") -> list[dict[str, str]]:

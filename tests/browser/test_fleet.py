@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, Route
 from support.browser.axe import COLOR_RULES, violations
 from support.browser.hosts import Host, open_demo, open_standalone, open_tensorboard, open_xprof
-from support.browser.pages import checked_context
+from support.browser.pages import checked_context, load
 from support.browser.viewer import Viewer, until, until_held
 from support.servers import BIN, DATA
 
@@ -60,8 +60,8 @@ def opened(context: BrowserContext, host: Host, state: dict[str, str]) -> Viewer
 
 
 @pytest.fixture
-def fleet(server: Host, context: BrowserContext) -> Viewer:
-    return opened(context, server, FLEET)
+def fleet(server: Host, tab: Viewer) -> Viewer:
+    return load(tab, server.address(FLEET))
 
 
 def recording_id(truth: Capture, host: str, device: str) -> str:

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from playwright.sync_api import Browser
 from support.browser.axe import violations
 from support.browser.hosts import Host, open_standalone
-from support.browser.pages import new_context
+from support.browser.pages import load
 from support.browser.viewer import Viewer, until
 
 from benchmarks.pods.pod import START, Pod, Trend, write_trend
@@ -45,17 +44,9 @@ def days(own_cache: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield host, truth
 
 
-@pytest.fixture
-def viewer(browser: Browser) -> Iterator[Viewer]:
-    context = new_context(browser)
-    yield Viewer(context.new_page())
-    context.close()
-
-
-def test_an_older_capture_with_faults_is_named_and_opens(pod: tuple[Host, Capture], viewer: Viewer) -> None:
+def test_an_older_capture_with_faults_is_named_and_opens(pod: tuple[Host, Capture], tab: Viewer) -> None:
     host, truth = pod
-    viewer.page.goto(host.address({"tab": "fleet"}))
-    viewer.wait_until_ready()
+    viewer = load(tab, host.address({"tab": "fleet"}))
     missing = truth.missing[0].rpartition("-")[2]
     until(
         lambda: viewer.text("fleet-other-faults"), lambda text: f"1 host missing: {missing}" in text, "no fault named"
@@ -73,11 +64,10 @@ def test_an_older_capture_with_faults_is_named_and_opens(pod: tuple[Host, Captur
     assert violations(viewer) == []
 
 
-def test_another_program_is_compared_and_a_leak_is_opened(pod: tuple[Host, Capture], viewer: Viewer) -> None:
+def test_another_program_is_compared_and_a_leak_is_opened(pod: tuple[Host, Capture], tab: Viewer) -> None:
     host, truth = pod
     address = host.address({"tab": "fleet", "run": f"run42/{next(iter(truth.sessions))}"})
-    viewer.page.goto(address)
-    viewer.wait_until_ready()
+    viewer = load(tab, address)
     viewer.get("fleet-findings-row").nth(2).click()
     state = viewer.wait_for_state(tab="compare")
     assert f"|{truth.other_programs[0]}|jit_train_step" in state["b"] and truth.other_programs[0] not in state["a"]
@@ -86,12 +76,11 @@ def test_another_program_is_compared_and_a_leak_is_opened(pod: tuple[Host, Captu
     viewer.wait_for_state(tab="memory_profile", host=truth.leaks[0].host)
 
 
-def test_the_trend_is_read_when_it_is_opened_and_its_rise_is_compared(days: tuple[Host, Trend], viewer: Viewer) -> None:
+def test_the_trend_is_read_when_it_is_opened_and_its_rise_is_compared(days: tuple[Host, Trend], tab: Viewer) -> None:
     host, truth = days
     asked: list[str] = []
-    viewer.page.on("request", lambda request: asked.append(request.url) if "fleet_trend" in request.url else None)
-    viewer.page.goto(host.address({"tab": "fleet"}))
-    viewer.wait_until_ready()
+    tab.page.on("request", lambda request: asked.append(request.url) if "fleet_trend" in request.url else None)
+    viewer = load(tab, host.address({"tab": "fleet"}))
     assert not asked
     viewer.get("trend-by").get_by_role("button", name="By day").click()
     viewer.wait_for_state(fleet_trend="day")
@@ -108,10 +97,11 @@ def test_the_trend_is_read_when_it_is_opened_and_its_rise_is_compared(days: tupl
     assert state["a"].startswith(f"{before}/") and state["b"].startswith(f"{truth.changed}/")
 
 
-def test_a_point_opens_its_run_and_the_series_is_part_of_the_address(days: tuple[Host, Trend], viewer: Viewer) -> None:
+def test_a_point_opens_its_run_and_the_series_is_part_of_the_address(days: tuple[Host, Trend], tab: Viewer) -> None:
     host, truth = days
-    viewer.page.goto(host.address({"tab": "fleet", "fleet_trend": "capture", "fleet_series": "program:jit_train_step"}))
-    viewer.wait_until_ready()
+    viewer = load(
+        tab, host.address({"tab": "fleet", "fleet_trend": "capture", "fleet_series": "program:jit_train_step"})
+    )
     viewer.get("trend-rise").focus()
     viewer.page.keyboard.press("Home")
     viewer.page.keyboard.press("Enter")

@@ -7,12 +7,11 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
 from support.browser.expected import recording
 from support.browser.hosts import Host, open_standalone
 from support.browser.logs import LARGEST, TRAIN
-from support.browser.pages import Open, open_pages
-from support.browser.viewer import until
+from support.browser.pages import Open, load
+from support.browser.viewer import Viewer, until
 from support.servers import DEMO
 from support.torch_training import Training
 
@@ -31,9 +30,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 @pytest.fixture
-def at(demo: Host, browser: Browser) -> Iterator[Open]:
-    with open_pages(demo, browser) as at:
-        yield at
+def at(demo: Host, tab: Viewer) -> Open:
+    return lambda **state: load(tab, demo.address(state))
 
 
 def test_a_range_of_the_axis_restricts_charts_and_table_until_it_is_cleared(demo: Host, at: Open) -> None:

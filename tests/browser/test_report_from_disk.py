@@ -11,11 +11,11 @@ from typing import TypeVar
 from urllib.parse import quote, urlencode
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage
+from playwright.sync_api import Browser, ConsoleMessage
 from support.browser.expected import recording
 from support.browser.hosts import Host, open_standalone
 from support.browser.logs import HOSTILE, HOSTILE_MODULE, LARGEST, MARKUP, SCRIPT, SMALL, TRAIN, listing
-from support.browser.pages import new_context
+from support.browser.pages import load, new_context
 from support.browser.viewer import Viewer, until
 from support.servers import BIN, DEMO
 
@@ -58,29 +58,35 @@ def export(logs: Path, name: str, *more: str) -> Path:
 
 @dataclass
 class Offline:
-    """A browser without network, with the requests and errors of its pages."""
+    """A page of a browser without network, with its requests and errors."""
 
-    context: BrowserContext
+    viewer: Viewer
     requests: list[str]
     problems: list[str]
 
-    def open(self, file: Path, expected: str = "ready", **state: str) -> Viewer:
-        page = self.context.new_page()
-        page.goto(f"{file.as_uri()}#{urlencode(state, quote_via=quote)}")
-        return Viewer(page).wait_until_ready(expected)
+    def open(self, file: Path, **state: str) -> Viewer:
+        return load(self.viewer, f"{file.as_uri()}#{urlencode(state, quote_via=quote)}")
 
 
-@pytest.fixture
-def offline(browser: Browser, file: Path) -> Iterator[Offline]:
-    """Yield an offline browser; requests for other files, errors and warnings fail the test."""
+@pytest.fixture(scope="module")
+def offline_of_module(browser: Browser) -> Iterator[Offline]:
     context = new_context(browser)
     context.set_offline(True)
-    found = Offline(context, [], [])
+    found = Offline(Viewer(context.new_page()), [], [])
     context.on("request", lambda request: found.requests.append(request.url))
     context.on("console", lambda message: _add_problem(message, found.problems))
     context.on("weberror", lambda error: found.problems.append(str(error.error)))
     yield found
     context.close()
+
+
+@pytest.fixture
+def offline(offline_of_module: Offline, file: Path) -> Iterator[Offline]:
+    """Yield an offline page; requests for other files, errors and warnings fail the test."""
+    found = offline_of_module
+    found.requests.clear()
+    found.problems.clear()
+    yield found
     read = {url.partition("#")[0] for url in found.requests if not url.startswith(("blob:", "data:"))}
     assert read
     assert all(url.startswith(file.parent.as_uri()) and url.endswith(".html") for url in read)
@@ -98,17 +104,13 @@ def _add_problem(message: ConsoleMessage, problems: list[str]) -> None:
 
 
 @pytest.fixture
-def both(offline: Offline, file: Path, served: Host, browser: Browser) -> Iterator[Both]:
+def both(offline: Offline, file: Path, served: Host, tab: Viewer) -> Both:
     """Return a function that opens the report and the served page in the same state."""
-    online = new_context(browser)
 
     def open(**state: str) -> tuple[Viewer, Viewer]:
-        page = online.new_page()
-        page.goto(served.address(state))
-        return offline.open(file, **{"tab": "memory_viewer", **state}), Viewer(page).wait_until_ready()
+        return offline.open(file, **{"tab": "memory_viewer", **state}), load(tab, served.address(state))
 
-    yield open
-    online.close()
+    return open
 
 
 def test_a_report_shows_the_same_as_the_server(both: Both) -> None:

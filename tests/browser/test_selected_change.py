@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
 from support.browser.hosts import Host, open_demo
-from support.browser.pages import Open, open_pages
+from support.browser.pages import Open, load
 from support.browser.viewer import Viewer, until
 
 PROGRAM = "train_step/cpu|localhost|jit_train_step(0)|HBM"
@@ -20,9 +19,8 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 @pytest.fixture
-def open_page(host: Host, browser: Browser) -> Iterator[Open]:
-    with open_pages(host, browser) as open:
-        yield open
+def open_page(host: Host, tab: Viewer) -> Open:
+    return lambda **state: load(tab, host.address(state))
 
 
 def stack(viewer: Viewer, side: str) -> str:

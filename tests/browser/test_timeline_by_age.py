@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Route
 from support.allocator_planes import Log
 from support.browser.hosts import Host, open_demo, open_standalone
-from support.browser.pages import new_context
+from support.browser.pages import load, new_context
 from support.browser.viewer import Viewer, until
 from support.payload_decoder import decode
 
@@ -62,14 +62,9 @@ def leaking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 @pytest.fixture
-def viewer(leaking: Host, browser: Browser) -> Iterator[Viewer]:
-    context = new_context(browser)
-    page = context.new_page()
-    page.goto(leaking.address({"tab": "memory_profile", "run": RUN, "full": "true"}))
-    viewer = Viewer(page).wait_until_ready()
-    viewer.picture()
-    yield viewer
-    context.close()
+def viewer(leaking: Host, tab: Viewer) -> Viewer:
+    load(tab, leaking.address({"tab": "memory_profile", "run": RUN, "full": "true"})).picture()
+    return tab
 
 
 @pytest.fixture(scope="module")

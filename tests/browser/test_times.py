@@ -6,10 +6,9 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
 from support.browser.hosts import Host, open_standalone
-from support.browser.pages import Open, open_pages
-from support.browser.viewer import until
+from support.browser.pages import Open, load
+from support.browser.viewer import Viewer, until
 from support.servers import DEMO
 
 from tb_memplugin.analysis.program_times import program_times
@@ -29,9 +28,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 @pytest.fixture
-def at(demo: Host, browser: Browser) -> Iterator[Open]:
-    with open_pages(demo, browser) as at:
-        yield at
+def at(demo: Host, tab: Viewer) -> Open:
+    return lambda **state: load(tab, demo.address(state))
 
 
 @pytest.mark.parametrize(("run", "title"), [(f"{MEASURED}/cpu", "Measured"), (ESTIMATED, "Estimated")])

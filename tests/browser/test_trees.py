@@ -16,7 +16,7 @@ from playwright.sync_api import Browser
 from support.browser.expected import Recording, recording
 from support.browser.hosts import Host, open_standalone
 from support.browser.logs import HOSTILE, LARGEST, MARKUP, TRAIN
-from support.browser.pages import Open, new_context
+from support.browser.pages import Open, load, new_context
 from support.browser.viewer import Viewer, box_of, until
 from support.payload_decoder import decode
 from support.servers import DEMO
@@ -35,12 +35,8 @@ def standalone(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture
-def trees(standalone: Host, browser: Browser) -> Iterator[Viewer]:
-    context = new_context(browser)
-    page = context.new_page()
-    page.goto(standalone.address({"tab": "memory_viewer", "run": TRAIN, "module": LARGEST}))
-    yield Viewer(page).wait_until_ready()
-    context.close()
+def trees(standalone: Host, tab: Viewer) -> Viewer:
+    return load(tab, standalone.address({"tab": "memory_viewer", "run": TRAIN, "module": LARGEST}))
 
 
 class Forest:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, BrowserContext
+from playwright.sync_api import Browser, BrowserContext, ViewportSize
 from support.browser.hosts import Host
 from support.browser.logs import LARGEST, TRAIN
 from support.browser.viewer import PATIENCE_MS, Viewer
@@ -45,6 +45,7 @@ _LATE = """
   };
 """
 START = {"run": TRAIN, "module": LARGEST}
+VIEWPORT: ViewportSize = {"width": 1400, "height": 1200}
 
 Open = Callable[..., Viewer]
 
@@ -53,6 +54,17 @@ def open_page(host: Host, context: BrowserContext, expected: str, state: dict[st
     page = context.new_page()
     page.goto(host.address(state), wait_until="commit")
     return Viewer(page).wait_until_ready(expected)
+
+
+def load(viewer: Viewer, address: str) -> Viewer:
+    """Load an address in a page that is open, and that keeps nothing of what was there but what the browser stores."""
+    page = viewer.page
+    page.goto("about:blank")
+    page.set_viewport_size(VIEWPORT)
+    page.emulate_media(color_scheme="light", media="screen")
+    page.mouse.move(1, 1)
+    page.goto(address)
+    return viewer.wait_until_ready()
 
 
 @contextmanager
@@ -81,7 +93,7 @@ def checked_context(browser: Browser) -> Iterator[BrowserContext]:
 
 
 def new_context(browser: Browser) -> BrowserContext:
-    context = browser.new_context(viewport={"width": 1400, "height": 1200}, color_scheme="light")
+    context = browser.new_context(viewport=VIEWPORT, color_scheme="light")
     context.set_default_timeout(PATIENCE_MS)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     if LATE_SECONDS:
