@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page
 from support.browser.hosts import Host, open_standalone
+from support.browser.pages import load
 from support.browser.viewer import Viewer
 from support.servers import TESTS
 
@@ -30,9 +30,8 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 @pytest.mark.parametrize(("run", "count"), [("experiments/first/xla", "4 stages"), ("renamed", "1 stage")])
-def test_skipped_stages_are_one_gray_line_and_no_error(dumps: Host, page: Page, run: str, count: str) -> None:
-    page.goto(dumps.address({"tab": "overview", "run": run}))
-    viewer = Viewer(page).wait_until_ready()
+def test_skipped_stages_are_one_gray_line_and_no_error(dumps: Host, tab: Viewer, run: str, count: str) -> None:
+    viewer = load(tab, dumps.address({"tab": "overview", "run": run}))
     assert viewer.text("notes") == f"{count} without buffer assignment skipped."
     assert viewer.get("recording-row").count() > 0
     assert viewer.get("problem").count() == 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page
 from support.browser.hosts import Host, open_standalone
+from support.browser.pages import load
 from support.browser.viewer import Viewer, until
 from support.equal_names import size_of, write_programs
 
@@ -22,10 +22,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 @pytest.mark.parametrize("number", [0, 7, 59])
-def test_a_row_opens_the_program_that_it_names(folder: Host, page: Page, number: int) -> None:
+def test_a_row_opens_the_program_that_it_names(folder: Host, tab: Viewer, number: int) -> None:
     title, size = f"{('jit_train_step', 'jit_eval_step', 'jit_init')[number % 3]} (step_{number:04d})", size_of(number)
-    page.goto(folder.address({"tab": "overview", "run": "flat", "search": f"step_{number:04d}"}))
-    viewer = Viewer(page).wait_until_ready()
+    viewer = load(tab, folder.address({"tab": "overview", "run": "flat", "search": f"step_{number:04d}"}))
     row = viewer.get("recording-row").filter(has_text=f"{number:04d}")
     assert bytes_text(size) in row.inner_text()
     row.get_by_role("button").click()
@@ -37,14 +36,12 @@ def test_a_row_opens_the_program_that_it_names(folder: Host, page: Page, number:
     assert bytes_text(size) in viewer.frame.locator(".module-picker").inner_text()
 
 
-def test_the_picker_lists_each_program(folder: Host, page: Page) -> None:
-    page.goto(folder.address({"tab": "memory_viewer", "run": "dump", "module": "jit_init (module 2)"}))
-    viewer = Viewer(page).wait_until_ready()
+def test_the_picker_lists_each_program(folder: Host, tab: Viewer) -> None:
+    viewer = load(tab, folder.address({"tab": "memory_viewer", "run": "dump", "module": "jit_init (module 2)"}))
     viewer.get("module-picker").click()
     assert viewer.options().count() == 60
 
 
-def test_a_link_that_names_only_the_module_asks(folder: Host, page: Page) -> None:
-    page.goto(folder.address({"tab": "memory_viewer", "run": "flat", "module": "jit_train_step"}))
-    viewer = Viewer(page).wait_until_ready()
+def test_a_link_that_names_only_the_module_asks(folder: Host, tab: Viewer) -> None:
+    viewer = load(tab, folder.address({"tab": "memory_viewer", "run": "flat", "module": "jit_train_step"}))
     until(lambda: viewer.text("contents"), lambda text: "20 programs of this run" in text, "no message")

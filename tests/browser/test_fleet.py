@@ -47,6 +47,12 @@ def server(logs: Path, truth: Capture) -> Iterator[Host]:
         yield host
 
 
+@pytest.fixture(scope="module")
+def xprof(logs: Path, truth: Capture) -> Iterator[Host]:
+    with open_xprof(logs, logs.parent) as host:
+        yield host
+
+
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
     with checked_context(browser) as context:
@@ -248,43 +254,48 @@ def test_nothing_is_inaccessible(fleet: Viewer) -> None:
     assert violations(fleet, "html", COLOR_RULES) == []
 
 
-@pytest.mark.parametrize("start", [open_tensorboard, open_xprof])
+def check_tab(context: BrowserContext, host: Host) -> None:
+    viewer = opened(context, host, FLEET)
+    assert f"{HOSTS - 1} hosts" in viewer.text("headline")
+    peak = next(cell for cell in rows(viewer)[0].split("|") if cell.endswith(" GiB"))
+    viewer.get("open-device").first.click()
+    # XProf may replace the address and the frame once it has started, so the page says what is open.
+    until(
+        lambda: viewer.get("tab-memory_profile").get_attribute("aria-selected"),
+        lambda selected: selected == "true",
+        "another tab is open",
+    )
+    viewer.wait_until_ready()
+    assert peak.partition(" ")[0] in viewer.text("headline")
+
+
 @pytest.mark.usefixtures("truth")  # which writes the logs
-def test_the_tab_is_in_other_hosts(start, logs: Path, context: BrowserContext) -> None:  # type: ignore[no-untyped-def]
-    with start(logs, logs.parent) as host:
-        viewer = opened(context, host, FLEET)
-        assert f"{HOSTS - 1} hosts" in viewer.text("headline")
-        peak = next(cell for cell in rows(viewer)[0].split("|") if cell.endswith(" GiB"))
-        viewer.get("open-device").first.click()
-        # XProf may replace the address and the frame once it has started, so the page says what is open.
-        until(
-            lambda: viewer.get("tab-memory_profile").get_attribute("aria-selected"),
-            lambda selected: selected == "true",
-            "another tab is open",
-        )
-        viewer.wait_until_ready()
-        assert peak.partition(" ")[0] in viewer.text("headline")
+def test_the_tab_is_in_tensorboard(logs: Path, context: BrowserContext) -> None:
+    with open_tensorboard(logs, logs.parent) as host:
+        check_tab(context, host)
 
 
-@pytest.mark.usefixtures("truth")
-def test_a_place_that_is_chosen_while_xprof_starts_stays(logs: Path, context: BrowserContext) -> None:
+def test_the_tab_is_in_xprof(xprof: Host, context: BrowserContext) -> None:
+    check_tab(context, xprof)
+
+
+def test_a_place_that_is_chosen_while_xprof_starts_stays(xprof: Host, context: BrowserContext) -> None:
     """XProf asks for the hosts of its default run. Where it learns of them later, it opened one of them."""
     held: list[Route] = []
-    with open_xprof(logs, logs.parent) as host:
-        context.route(re.compile(r"profile/hosts"), lambda route: held.append(route))
-        viewer = opened(context, host, FLEET)
-        until_held(viewer.page, held)
-        peak = next(cell for cell in rows(viewer)[0].split("|") if cell.endswith(" GiB"))
-        viewer.get("open-device").first.click()
-        viewer.wait_for_state(tab="memory_profile")
-        context.unroute_all(behavior="ignoreErrors")
-        for route in held:
-            with suppress(Error):  # XProf has asked again meanwhile
-                route.continue_()
-        viewer.page.wait_for_timeout(2000)  # which XProf needs to go elsewhere
-        viewer.wait_until_ready()
-        assert viewer.get("tab-memory_profile").get_attribute("aria-selected") == "true"
-        assert peak.partition(" ")[0] in viewer.text("headline")
+    context.route(re.compile(r"profile/hosts"), lambda route: held.append(route))
+    viewer = opened(context, xprof, FLEET)
+    until_held(viewer.page, held)
+    peak = next(cell for cell in rows(viewer)[0].split("|") if cell.endswith(" GiB"))
+    viewer.get("open-device").first.click()
+    viewer.wait_for_state(tab="memory_profile")
+    context.unroute_all(behavior="ignoreErrors")
+    for route in held:
+        with suppress(Error):  # XProf has asked again meanwhile
+            route.continue_()
+    viewer.page.wait_for_timeout(2000)  # which XProf needs to go elsewhere
+    viewer.wait_until_ready()
+    assert viewer.get("tab-memory_profile").get_attribute("aria-selected") == "true"
+    assert peak.partition(" ")[0] in viewer.text("headline")
 
 
 @pytest.mark.skipif(not GPUS.exists(), reason="the real profiles are not beside the repository")

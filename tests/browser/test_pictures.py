@@ -8,9 +8,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext
 from support.browser.hosts import Host, open_standalone
-from support.browser.pages import new_context
+from support.browser.pages import load
 from support.browser.viewer import Viewer
 from support.pprof_files import Frame, Sample, write
 from support.servers import DEMO, TESTS
@@ -50,21 +49,9 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
         yield host
 
 
-@pytest.fixture
-def dark(browser: Browser) -> Iterator[BrowserContext]:
-    context = new_context(browser)
-    yield context
-    context.close()
-
-
-def save_chart(
-    host: Host, context: BrowserContext, chart: str, state: dict[str, str], folder: Path
-) -> tuple[Path, Path]:
+def save_chart(host: Host, tab: Viewer, chart: str, state: dict[str, str], folder: Path) -> tuple[Path, Path]:
     """Save the chart as SVG and as PNG from a dark page."""
-    page = context.new_page()
-    page.emulate_media(color_scheme="dark")
-    page.goto(host.address(state))
-    viewer = Viewer(page).wait_until_ready()
+    viewer = load(tab, host.address(state), color_scheme="dark")
     viewer.get(chart).wait_for()  # opens its tab
     found = []
     for ending in ("svg", "png"):
@@ -74,7 +61,7 @@ def save_chart(
         path = folder / f"{chart}.{ending}"
         download.save_as(path)
         found.append(path)
-    assert page.title() != "owned"
+    assert tab.page.title() != "owned"
     return found[0], found[1]
 
 
@@ -83,9 +70,9 @@ def texts(svg: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("chart", CHARTS)
-def test_a_chart_is_saved(chart: str, host: Host, dark: BrowserContext, tmp_path: Path) -> None:
+def test_a_chart_is_saved(chart: str, host: Host, tab: Viewer, tmp_path: Path) -> None:
     state, words = CHARTS[chart]
-    svg, png = save_chart(host, dark, chart, state, tmp_path)
+    svg, png = save_chart(host, tab, chart, state, tmp_path)
     root = ElementTree.parse(svg).getroot()
     ground = root.find(f"{SVG}rect")
     assert ground is not None and ground.get("fill") == "#ffffff"
@@ -104,9 +91,9 @@ def test_a_chart_is_saved(chart: str, host: Host, dark: BrowserContext, tmp_path
 
 
 def test_a_picture_names_program_memory_and_position_and_explains_its_colors(
-    host: Host, dark: BrowserContext, tmp_path: Path
+    host: Host, tab: Viewer, tmp_path: Path
 ) -> None:
-    svg, _ = save_chart(host, dark, "flame-graph", PROGRAM | {"chart": "flame", "position": "100"}, tmp_path)
+    svg, _ = save_chart(host, tab, "flame-graph", PROGRAM | {"chart": "flame", "position": "100"}, tmp_path)
     found = texts(svg)
     assert "train_step/cpu · localhost · jit_train_step(0) · HBM" in found
     assert "at position 100" in found
@@ -116,8 +103,8 @@ def test_a_picture_names_program_memory_and_position_and_explains_its_colors(
 
 
 @pytest.mark.parametrize("chart", ["flame-graph", "call-graph"])
-def test_names_are_text_in_a_picture(chart: str, host: Host, dark: BrowserContext, tmp_path: Path) -> None:
-    svg, _ = save_chart(host, dark, chart, MARKUP | {"by": "stack"}, tmp_path)
+def test_names_are_text_in_a_picture(chart: str, host: Host, tab: Viewer, tmp_path: Path) -> None:
+    svg, _ = save_chart(host, tab, chart, MARKUP | {"by": "stack"}, tmp_path)
     root = ElementTree.parse(svg).getroot()
     assert any("script" in text for text in texts(svg))
     assert {element.tag for element in root.iter() if "script" in str(element.tag)} == set()

@@ -7,10 +7,9 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page
 from support.browser.hosts import Host, open_standalone
 from support.browser.logs import TRAIN
-from support.browser.pages import Open
+from support.browser.pages import Open, load
 from support.browser.viewer import Viewer
 from support.servers import DEMO, TESTS
 from support.torch_training import Training
@@ -56,21 +55,17 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
         yield host
 
 
-def test_people_with_pytorch_snapshots_find_them(mixed: Host, page: Page) -> None:
-    for tab in ("snapshots", "memory_viewer"):
-        page.goto("about:blank")
-        page.goto(mixed.address({"tab": tab, "run": "tensors"}))
-        viewer = Viewer(page).wait_until_ready()
+def test_people_with_pytorch_snapshots_find_them(mixed: Host, tab: Viewer) -> None:
+    for name in ("snapshots", "memory_viewer"):
+        viewer = load(tab, mixed.address({"tab": name, "run": "tensors"}))
         assert viewer.text("tabs-with-data") == "This run has PyTorch snapshots in Over time."
         viewer.get("to-memory-profile").click()
         viewer.wait_for_state(tab="memory_profile", host="rank0")
         viewer.wait_until_ready()
 
 
-def test_the_tab_of_one_moment_is_named_after_what_the_run_has(mixed: Host, page: Page) -> None:
+def test_the_tab_of_one_moment_is_named_after_what_the_run_has(mixed: Host, tab: Viewer) -> None:
     named = {"error": "Out of memory", "both": "Device profile, out of memory"}
     for run, name in named.items():
-        page.goto("about:blank")
-        page.goto(mixed.address({"tab": "overview", "run": run}))
-        viewer = Viewer(page).wait_until_ready()
+        viewer = load(tab, mixed.address({"tab": "overview", "run": run}))
         assert viewer.get("tab-snapshots").inner_text() == name

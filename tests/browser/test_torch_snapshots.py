@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
 from support.browser.hosts import Host, open_standalone
+from support.browser.pages import load
 from support.browser.viewer import Viewer, until
 from support.caching_allocator import MIB
 from support.torch_training import FORWARD, Training
@@ -55,9 +55,8 @@ def timeline(folder: Path) -> None:
     (folder / "worker.raw.json.gz").write_bytes(gzip.compress(json.dumps(rows).encode()))
 
 
-def open_run(page: Page, host: Host, run: str, **state: str) -> Viewer:
-    page.goto(host.address({"tab": "memory_profile", "run": run, **state}))
-    return Viewer(page).wait_until_ready()
+def open_run(tab: Viewer, host: Host, run: str, **state: str) -> Viewer:
+    return load(tab, host.address({"tab": "memory_profile", "run": run, **state}))
 
 
 def row_of(metadata: str) -> str:
@@ -66,8 +65,8 @@ def row_of(metadata: str) -> str:
     return str(next(row for row, event in enumerate(events) if event.get("user_metadata") == metadata))
 
 
-def test_an_out_of_memory_failure_is_marked_and_a_click_goes_there(page: Page, host: Host) -> None:
-    viewer = open_run(page, host, "kept")
+def test_an_out_of_memory_failure_is_marked_and_a_click_goes_there(tab: Viewer, host: Host) -> None:
+    viewer = open_run(tab, host, "kept")
     assert "Out of memory: 40.0 MiB requested, 10.0 MiB free" in text(viewer, "headline")
     mark = viewer.frame.get_by_test_id("out-of-memory")
     title = mark.get_attribute("title")
@@ -79,28 +78,28 @@ def test_an_out_of_memory_failure_is_marked_and_a_click_goes_there(page: Page, h
     assert viewer.frame.locator("code", has_text="oom").first.is_visible()
 
 
-def test_surviving_gradients_are_reported(page: Page, host: Host) -> None:
+def test_surviving_gradients_are_reported(tab: Viewer, host: Host) -> None:
     for run, sentence in (("kept", "Gradients survive into the next iteration: 18.0 MiB"),
                           ("cleared", "Gradients do not survive into the next iteration")):  # fmt: skip
-        viewer = open_run(page, host, run)
+        viewer = open_run(tab, host, run)
         growth = until(lambda: text(viewer, "growth"), lambda found: "Gradients" in found, "growth")  # noqa: B023
         assert sentence in growth
         assert "The optimizer's state, 19.0 MiB, is allocated in its first step in this trace." in growth
 
 
-def test_details_of_a_tensor_show_all_its_annotations(page: Page, host: Host) -> None:
-    viewer = open_run(page, host, "kept", selected=row_of(HOSTILE))
+def test_details_of_a_tensor_show_all_its_annotations(tab: Viewer, host: Host) -> None:
+    viewer = open_run(tab, host, "kept", selected=row_of(HOSTILE))
     details = until(lambda: text(viewer, "details"), lambda found: "Freed at" in found, "the stacks")
     for known in (
         "5,243,392 bytes", "511 B rounding", "private pool (0, 2), stream 0x9", "Torch-Compiled Region: 1/0", HOSTILE,
         "Free requested", "linear.py", "Lifetime",
     ):  # fmt: skip
         assert known in details
-    assert page.title() != "owned"
+    assert tab.page.title() != "owned"
 
 
-def test_roles_are_a_column(page: Page, host: Host) -> None:
-    viewer = open_run(page, host, "kept", group="none")
+def test_roles_are_a_column(tab: Viewer, host: Host) -> None:
+    viewer = open_run(tab, host, "kept", group="none")
     viewer.get("buffer-table").wait_for()
     page_text = viewer.frame.locator("main").inner_text()
     for role in ("parameter", "optimizer state", "gradient", "activation"):
@@ -108,14 +107,14 @@ def test_roles_are_a_column(page: Page, host: Host) -> None:
     assert "Role" in page_text
 
 
-def test_a_timeline_has_its_categories(page: Page, host: Host) -> None:
-    viewer = open_run(page, host, "timeline")
+def test_a_timeline_has_its_categories(tab: Viewer, host: Host) -> None:
+    viewer = open_run(tab, host, "timeline")
     assert viewer.headline().startswith("Peak 14.0 MiB \N{MIDDLE DOT} parameters 57%")
     assert "torch.profiler" in until(lambda: text(viewer, "growth"), lambda found: "steps" in found, "growth")
 
 
-def test_a_snapshot_without_a_trace_shows_one_moment(page: Page, host: Host) -> None:
-    viewer = open_run(page, host, "moment", chart="address")
+def test_a_snapshot_without_a_trace_shows_one_moment(tab: Viewer, host: Host) -> None:
+    viewer = open_run(tab, host, "moment", chart="address")
     assert viewer.headline().startswith("Peak ")
     assert "only the moment at which it was taken" in text(viewer, "caveats")
     assert "JAX" not in viewer.frame.locator("main").inner_text()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 from playwright.sync_api import Browser, BrowserContext, ViewportSize
 from support.browser.hosts import Host
@@ -56,12 +57,12 @@ def open_page(host: Host, context: BrowserContext, expected: str, state: dict[st
     return Viewer(page).wait_until_ready(expected)
 
 
-def load(viewer: Viewer, address: str) -> Viewer:
+def load(viewer: Viewer, address: str, color_scheme: Literal["light", "dark"] = "light") -> Viewer:
     """Load an address in a page that is open, and that keeps nothing of what was there but what the browser stores."""
     page = viewer.page
     page.goto("about:blank")
     page.set_viewport_size(VIEWPORT)
-    page.emulate_media(color_scheme="light", media="screen")
+    page.emulate_media(color_scheme=color_scheme, media="screen")
     page.mouse.move(1, 1)
     page.goto(address)
     return viewer.wait_until_ready()
