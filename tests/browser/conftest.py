@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from support.browser.hosts import HOSTS, Host, open_standalone, open_tensorboard, open_xprof
 from support.browser.logs import build_logs, listing, lock
-from support.browser.pages import ARGUMENTS, START, Open, new_context, open_page
+from support.browser.pages import ARGUMENTS, START, VIEWPORT, Open, new_context, open_page
 from support.browser.viewer import Viewer
 from support.browser.watch import Watch
 from support.servers import REPOSITORY
@@ -99,6 +99,8 @@ def context(
         if failed:
             page.screenshot(path=tmp_path / f"failed-{number}.png")
             print(f"screenshot of {page.url}: {tmp_path}/failed-{number}.png")
+        # Chromium does not scroll other pages by the wheel below the height of the window of one that was closed.
+        page.set_viewport_size(VIEWPORT)
         if page not in kept:
             page.close()
     assert watch.take() == []
