@@ -85,7 +85,7 @@ def is_mixed(recording: Recording, graph: DataflowGraph, step: TrainingStep, inp
     """Return whether a product of two values computed from the inputs pairs all examples with each other.
 
     Its result then has the dimension once more than each side: [heads, time, time] from [time, heads, width]. Where a
-    shape is not known, as of values in other memory, the numbers of elements tell: [m, k] and [k, n] make [m, n].
+    shape is not known, as of values in other memory, the numbers of elements tell: [n, k] and [k, n] make [n, n].
     """
     values, products, table = graph.values, graph.values.products, recording.allocations
     times = np.array([dimensions(text).count(size) for text in table.shape.strings])
@@ -94,17 +94,15 @@ def is_mixed(recording: Recording, graph: DataflowGraph, step: TrainingStep, inp
     of_value[graph.value[rows]] = times[table.shape.codes[rows]]
     of_result = largest_made(values, of_value, graph.length)[products.position]
     sides = _largest_of_sides(graph, step, inputs, of_value)
-    pairs = (sides > 0).all(axis=0) & (products.kind == ProductKind.PRODUCT)
-    pairs &= step.phase[len(values) + products.position] == TrainingPhase.FORWARD
     # A result as large as a side may only be split otherwise: [batch, time, 64 * heads] into [batch, heads, time, 64].
     elements = largest_made(values, values.elements, graph.length)[products.position]
     split = np.zeros(len(products), dtype=bool)
     split[products.product[values.elements[products.value] == elements[products.product]]] = True
     left, right = _largest_of_sides(graph, step, inputs, values.elements)
-    inner = np.sqrt(left * right / np.maximum(elements, 1))
-    plain = (left > 0) & (right > 0) & (products.kind == ProductKind.PRODUCT) & (left == inner * size)
-    plain &= (right == inner * size) & (step.phase[len(values) + products.position] == TrainingPhase.FORWARD)
-    return bool((pairs & ~split & (of_result > sides.max(axis=0)) | plain).any())
+    square = (elements == size**2) & (left == right) & (left > 0) & (left % size == 0)
+    forward = step.phase[len(values) + products.position] == TrainingPhase.FORWARD
+    pairs = (sides > 0).all(axis=0) & ~split & (of_result > sides.max(axis=0))
+    return bool(((pairs | square) & forward & (products.kind == ProductKind.PRODUCT)).any())
 
 
 MAX_DIMENSION = 2  # steps or parts may come first, then time, then the batch

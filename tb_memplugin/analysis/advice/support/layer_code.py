@@ -32,18 +32,18 @@ def leaves_below(stacks: Stacks, leaf: I32, frames: list[int]) -> I64:
 def called_functions(stacks: Stacks, leaves: I32, frames: list[int]) -> list[int]:
     """Return a user's frame of each function that these lines call; for code in the lines themselves, the line.
 
-    If a lambda only passes on to a function, that function is called.
+    If a lambda does nothing but call one function, that function counts as called.
     """
     framework: Mask = framework_frames(stacks)
-    wanted, found = set(frames), dict[tuple[int, int], int]()
+    wanted, found, named = set(frames), dict[tuple[int, int], int](), dict[tuple[int, int], int]()
     for leaf in np.unique(leaves[leaves >= 0]).tolist():
         inner = list(stacks.callers(leaf))
         outside = next((i for i, frame in enumerate(inner) if frame in wanted), 0)
         users = [frame for frame in inner[:outside] if not framework[frame]] or [inner[outside]]
-        named = [frame for frame in users if not stacks.function[frame].endswith("<lambda>")]
-        frame = (named or users)[-1]
-        found.setdefault((int(stacks.function.codes[frame]), int(stacks.file.codes[frame])), frame)
-    return list(found.values())
+        inside = [frame for frame in users if not stacks.function[frame].endswith("<lambda>")]
+        for table, frame in ((found, users[-1]), (named, (inside or users)[-1])):
+            table.setdefault((int(stacks.function.codes[frame]), int(stacks.file.codes[frame])), frame)
+    return list((named if len(named) == len(found) else found).values())
 
 
 def layer_lines(stacks: Stacks, inside: I32, outside: I32) -> list[int]:

@@ -15,7 +15,7 @@ from programs.stored import Stored
 from support.advised import BARRIERS, Tree, array, assert_close, compiled, given
 
 from tb_memplugin.analysis.advice import Advice, AdviceKind
-from tb_memplugin.analysis.advice.support.layer_code import Operations, call_site
+from tb_memplugin.analysis.advice.support.layer_code import Operations, call_site, called_functions
 from tb_memplugin.analysis.advice.support.passes import program_passes
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.recording import Recording
@@ -202,6 +202,17 @@ def test_a_network_with_a_head_is_no_layer_of_its_loop() -> None:
     site = call_site(stacks, operations, 3, np.array([head], dtype=np.int32))  # its derivative has several operations
     assert site is not None
     assert site.frames == [loop, head]  # the network's own lines, and not the one that calls it
+
+
+@pytest.mark.parametrize(("inside", "called"), [(["block"], ["block"]), (["attention", "perceptron"], ["<lambda>"])])
+def test_a_lambda_that_calls_one_function_stands_for_it(inside: list[str], called: list[str]) -> None:
+    loop, layer = range(2)
+    names = ["loss", "loss.<locals>.<lambda>", *inside]
+    parent = np.array([-1, loop, *[layer] * len(inside)], dtype=np.int32)
+    lines = np.arange(10, 10 + len(names), dtype=np.int32)
+    stacks = Stacks(parent, Text.of(names), Text.of(["step.py"] * len(names)), lines)
+    found = called_functions(stacks, np.arange(2, len(names), dtype=np.int32), [loop])
+    assert [stacks.function[frame].rpartition(".")[2] for frame in found] == called
 
 
 def test_the_body_of_a_scan() -> None:
