@@ -74,7 +74,6 @@ def describe(case: Any) -> dict[str, Any]:
     found = []
     for (path, leaf), role in zip(leaves, roles, strict=True):
         local = leaf.sharding.shard_shape(leaf.shape) if leaf.sharding is not None else leaf.shape
-        copies = leaf.sharding.num_devices if leaf.sharding is not None else 1
         found.append(
             {
                 "path": names[min(path[0].idx, len(names) - 1)] + keystr(path[1:]),
@@ -82,7 +81,7 @@ def describe(case: Any) -> dict[str, Any]:
                 "shape": list(leaf.shape),
                 "local_shape": list(local),
                 "dtype": str(leaf.dtype),
-                "replicas": copies * _size(local) // max(_size(leaf.shape), 1),
+                "replicas": leaf.sharding.num_devices * _size(local) // max(_size(leaf.shape), 1),
             }
         )
     return {"arguments": found}

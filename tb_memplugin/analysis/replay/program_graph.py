@@ -30,7 +30,8 @@ MOVES = {
 MAX_POSITIONS = 500_000  # replaying 100,000 takes about a second
 MAX_TENANTS = 3  # earlier rows in the same memory that a row may overwrite
 # A compiler finds other memory for rows up to this share of all memory, such as the scalars of a norm that a step adds
-# up in the memory of its loss, gradient after gradient.
+# up in the memory of its loss, gradient after gradient. From 0.001 to 0.05, the stored programs get the same advice;
+# from 0.01 on, the best order of a scan over gated recurrences saves 7,721 MiB, as it did when compiled (7,785).
 PLACED_ANYWHERE = 0.02
 
 
@@ -188,7 +189,7 @@ def _buffers(recording: Recording, row_node: I32, first: int, stop: int) -> tupl
 def _overwritten(recording: Recording, row_node: I32, row_reader: tuple[I32, I32]) -> tuple[I64, I64]:
     """Return edges from the readers of a row to the node that overwrites it with a later row.
 
-    Small rows in the memory of results make none, unless they are arguments.
+    Small rows in memory that is of results alone, and of no donated argument, make none.
     """
     table = recording.allocations
     begin = np.searchsorted(row_reader[0], np.arange(len(table) + 1))

@@ -12,7 +12,6 @@ from flax.training.train_state import TrainState
 from jax.sharding import NamedSharding, PartitionSpec
 from programs.case import Case, Tree, advised
 from programs.sharding import fully_sharded, grid, replicated, shapes, sharded, sharded_by_name
-from programs.unseen.images import conv, group_norm
 from programs.unseen.sequences import attention_shapes, encoder_layer, softmax_loss
 from programs.unseen.step import weights
 
@@ -105,34 +104,3 @@ def linen_sharded_optimizer(devices: list[Any], batch: int = 256) -> Case:
         (state, sharded(mesh, (batch, 32, 32, 3), jnp.float32, "data"), sharded(mesh, (batch,), jnp.int32, "data")),
         (roles, "input", "input"),
     )
-
-
-@advised("v5e", "v6e")
-def pmapped(devices: list[Any], batch: int = 64) -> Case:
-    """Images on four devices by jax.pmap: each has a copy of weights and momentum, and gradients are averaged."""
-    optimizer = optax.sgd(0.1, momentum=0.9)
-
-    def initial() -> Tree:
-        params = {"a": jnp.zeros((3, 3, 3, 128)), "b": jnp.zeros((3, 3, 128, 128)), "norm": jnp.zeros(128),
-                  "head": jnp.zeros((128 * 64, 1000))}  # fmt: skip
-        return {"params": params, "opt": optimizer.init(params)}
-
-    def loss(params: Tree, images: Any, labels: Any) -> Any:
-        x = nn.relu(conv(images, params["a"], 2))
-        x = nn.relu(conv(group_norm(x, params["norm"]), params["b"], 2))
-        return softmax_loss(x.reshape(len(x), -1)[:, : 128 * 64] @ params["head"], labels)
-
-    def train_step(state: Tree, images: Any, labels: Any) -> Any:
-        value, grads = jax.value_and_grad(loss)(state["params"], images, labels)
-        grads = jax.lax.pmean(grads, "batch")
-        updates, opt = optimizer.update(grads, state["opt"], state["params"])
-        return {"params": optax.apply_updates(state["params"], updates), "opt": opt}, jax.lax.pmean(value, "batch")
-
-    count = len(devices)
-    state = jax.tree.map(lambda a: jax.ShapeDtypeStruct((count, *a.shape), a.dtype), jax.eval_shape(initial))
-    given = (
-        jax.ShapeDtypeStruct((count, batch, 64, 64, 3), jnp.float32),
-        jax.ShapeDtypeStruct((count, batch), jnp.int32),
-    )
-    stepped = jax.pmap(train_step, axis_name="batch", devices=devices)
-    return Case(stepped, (state, *given), ({"params": "parameter", "opt": "optimizer state"}, "input", "input"))

@@ -118,20 +118,19 @@ def _changes(recording: Recording, split: BatchParts, whole: RowLifetimes) -> li
     sure, all_copies = (_before_loop(sizes, values.end) for sizes in (copies[0], np.concatenate(copies)))
     placed = place_in_outputs(recording, sure)
     added = concatenate_lifetimes(computed, summed, stacked)
-    cases = [(part, added, placed), (part, waiting, placed), (part, added, all_copies)]
-    if delayed is not None:
-        cases.append((whole._replace(bytes=size * 2 * delayed[0] // (delayed[1] * parts)), added, placed))
     total = _before_loop(table.size[values.trained], values.end)
     # GPUs keep the sum of gradients in idle memory of results, as TPUs did in 10 of 14 programs.
     in_results = place_in_outputs(recording, total)
-    sums = [total if recording.backend is Backend.TPU else in_results] * len(cases)
+    usual = total if recording.backend is Backend.TPU else in_results
+    cases = [(part, added, placed, usual), (part, waiting, placed, usual), (part, added, all_copies, usual)]
+    if delayed is not None:
+        cases.append((whole._replace(bytes=size * 2 * delayed[0] // (delayed[1] * parts)), added, placed, usual))
     if recording.backend is Backend.TPU:
-        cases.append((part, added, placed))
-        sums.append(in_results)
+        cases.append((part, added, placed, in_results))
     changes = []
-    for (examples, gradients, further), summed_in in zip(cases, sums, strict=True):
+    for examples, gradients, further, sums in cases:
         after = concatenate_lifetimes(examples, before, gradients.take(gradients.end > gradients.start))
-        changes.append(combine(replace_lifetimes(recording, rows, after), summed_in, further))
+        changes.append(combine(replace_lifetimes(recording, rows, after), sums, further))
     return changes
 
 
