@@ -1,4 +1,4 @@
-"""The page behind a proxy's path prefix, and in an XProf that was started without tb-memplugin."""
+"""The page behind a path prefix, in an XProf that was started without tb-memplugin, and in odd browsers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 from support.browser.expected import recording
-from support.browser.hosts import Host, open_standalone, open_tensorboard
+from support.browser.hosts import Host, in_host, open_standalone, open_tensorboard
 from support.browser.logs import LARGEST, TRAIN
 from support.browser.pages import REBOUND, new_context
 from support.browser.viewer import Viewer
@@ -122,3 +122,11 @@ def test_a_page_of_another_origin_cannot_frame_ours(tmp_path: Path, context: Bro
             "url => document.body.append(Object.assign(document.createElement('iframe'), {src: url}))", host.server.url
         )
         page.frame_locator("iframe >> nth=1").locator("[data-testid]").first.wait_for()
+
+
+# WebKit says "C" where the system has no locale, and some builds of Chromium "en-US@posix".
+@in_host("standalone")
+@pytest.mark.parametrize("language", ["C", "en-US@posix"])
+def test_the_page_opens_in_a_browser_whose_language_is_none(language: str, host: Host, context: BrowserContext) -> None:
+    context.add_init_script(f"Object.defineProperty(Navigator.prototype, 'language', {{get: () => '{language}'}})")
+    check(host, context)

@@ -10,7 +10,14 @@ import type { AvailableRows } from "../data/use_recording";
 import { store, useViewState } from "../state/view_state";
 import { CallStack } from "../widgets/call_stack";
 import { Drawer, Fact } from "../widgets/drawer";
-import { isSharedLater, lifetimeText, liveUntil, positionText, RowRole } from "../widgets/labels";
+import {
+  isSharedLater,
+  lifetimeText,
+  liveUntil,
+  positionText,
+  RowRole,
+  SourcePlace,
+} from "../widgets/labels";
 import { GraphViewerLink } from "../widgets/links";
 import { ErrorMessage } from "../widgets/message";
 import { Occupants, PlannedBuffers, Sharers } from "./sharers";
@@ -120,7 +127,13 @@ export function RowFacts({ rows, row, length, times, moment = false, details }: 
           <code>{rows.copied.at(row)}</code>
         </Fact>
       )}
-      <Fact name="Source">{rows.source.at(row) !== "" && <code>{rows.source.at(row)}</code>}</Fact>
+      <Fact name="Source">
+        {rows.source.at(row) !== "" && (
+          <code>
+            <SourcePlace text={rows.source.at(row)} />
+          </code>
+        )}
+      </Fact>
       {!moment && <Lifetime {...{ rows, row, length, times, details }} />}
       {details?.region != null && details.offset_bytes >= 0 && (
         <Fact name={addressed ? "Address" : "Allocation"}>

@@ -44,9 +44,10 @@ export function TableToolbar(props: ToolbarProps) {
       <span class="muted toolbar-summary" role="status">
         {props.summary}
       </span>
-      <span class="spacer" />
-      <button onClick={() => copy(props.csv())}>{copied === "" ? "Copy CSV" : copied}</button>
-      <button onClick={() => saveText(props.csv(), props.fileName)}>Save CSV</button>
+      <span class="toolbar-csv">
+        <button onClick={() => copy(props.csv())}>{copied === "" ? "Copy CSV" : copied}</button>
+        <button onClick={() => saveText(props.csv(), props.fileName)}>Save CSV</button>
+      </span>
       {props.errors.map((error) => (
         <p key={error} class="filter-error" role="alert">
           {error}

@@ -10,6 +10,7 @@ import {
   useSourceCode,
 } from "../data/source_code";
 import { useTerms } from "../data/terms";
+import { SourcePlace } from "./labels";
 
 const OTHER = "other";
 
@@ -126,7 +127,7 @@ function Frame({ frame: { function: called, file, line }, code, open, template, 
       {file !== "" && (
         <code title={`${file}:${line}`}>
           {code === null ? (
-            place
+            <SourcePlace text={place} />
           ) : (
             <button
               class="link"
@@ -135,7 +136,7 @@ function Frame({ frame: { function: called, file, line }, code, open, template, 
               title={`${open ? "Hide" : "Show"} the code of ${code.path}`}
               onClick={onToggle}
             >
-              {open ? "▾" : "▸"} {place}
+              {open ? "▾" : "▸"} <SourcePlace text={place} />
             </button>
           )}
         </code>

@@ -27,6 +27,17 @@ export function Middle({ text, end = TAIL }: Props) {
   );
 }
 
+/** A file and a line, whose number is on one line of the page. */
+export function SourcePlace({ text }: { text: string }) {
+  const line = /:\d+$/.exec(text)?.[0] ?? "";
+  return (
+    <>
+      {text.slice(0, text.length - line.length)}
+      <span class="line-number">{line}</span>
+    </>
+  );
+}
+
 /** Color and name of a role. */
 export function Role({ role }: { role: number }) {
   return (
