@@ -14,6 +14,7 @@ SECONDS = 900  # on busy cores
 
 CODE = """
 import importlib, pkgutil, re, sys, time
+from functools import partial
 from pathlib import Path
 import tb_memplugin
 from support.adversarial_texts import texts
@@ -40,6 +41,20 @@ def seconds(pattern, method, text):
             pass
     return time.process_time() - begin
 
+def with_ends(pattern):
+    # Each text, and each with an end that few patterns match: without it, what repeats may match to the end.
+    for text in texts(pattern, SIZE):
+        yield text
+        yield text[:-1] + "!"
+
+def is_slow(pattern, method, text):
+    subject = text.encode("latin1", "replace") if isinstance(pattern.pattern, bytes) else text
+    # What takes more than the limit, and is not linear, takes a sixty-fourth of it for an eighth.
+    if seconds(pattern, method, subject[: SIZE // 8 - 1] + subject[-1:]) < LIMIT * SIZE / 160:
+        return False
+    # Again where it is slow, as another process may have been the reason.
+    return all(seconds(pattern, method, subject) > LIMIT * SIZE for _ in range(4))
+
 sources = {str(path): path.read_text() for path in Path(tb_memplugin.__file__).parent.rglob("*.py")}
 everywhere = methods("\\n".join(sources.values()))
 slow, seen = [], set()
@@ -59,15 +74,8 @@ for module in pkgutil.walk_packages(tb_memplugin.__path__, "tb_memplugin."):
                 continue
             seen.add((pattern, name))
             for method in sorted(own.get(name) or everywhere.get(name, {"finditer"})):
-                for text in texts(pattern, SIZE):
-                    subject = text.encode("latin1", "replace") if isinstance(pattern.pattern, bytes) else text
-                    # What takes more than the limit, and is not linear, takes a sixty-fourth of it for an eighth.
-                    if seconds(pattern, method, subject[: SIZE // 8]) < LIMIT * SIZE / 160:
-                        continue
-                    # Again where it is slow, as another process may have been the reason.
-                    if all(seconds(pattern, method, subject) > LIMIT * SIZE for _ in range(4)):
-                        slow.append(f"{module.name}.{name}.{method}: {text[:60]!r}...")
-                        break
+                if found := next(filter(partial(is_slow, pattern, method), with_ends(pattern)), ""):
+                    slow.append(f"{module.name}.{name}.{method}: {found[:60]!r}...{found[-1:]!r}")
 assert len(seen) > 100
 print("\\n".join(slow))
 """

@@ -12,7 +12,7 @@ from math import prod
 from tb_memplugin.model.accelerators import TPUS
 from tb_memplugin.model.fit import MICROBATCHES, Knob, Knobs, Outcome, is_number
 
-BATCH = re.compile(r"(?:\w*_)?(?:batch|batches|batch_?size|bsz?)(?:_per_\w+)?", re.IGNORECASE)
+BATCH = re.compile(r"(?:\w{0,80}_)?(?:batch|batches|batch_?size|bsz?)(?:_per_\w{1,80})?", re.IGNORECASE)
 NO_BATCH = re.compile(r"(?:^|_)(?:num|n|eval|test|valid\w*)_|micro", re.IGNORECASE)
 OF_DEVICE = re.compile(r"per_(?:device|chip|core|replica|gpu)|local_", re.IGNORECASE)
 RECOMPUTATION = re.compile(r"remat|checkpoint", re.IGNORECASE)

@@ -21,15 +21,18 @@ from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Strings, Text
 
-PROGRAM_NUMBER = re.compile(r"(\(\d+\)|\.\d+| \(module \d+(, time \d+)?\))$")
+PROGRAM_NUMBER = re.compile(r"\(\d+\)|\.\d+| \(module \d+(?:, time \d+)?\)")
 
 
 def program_name(title: str) -> str:
     """Return the name of a program or of a file: `jit_step` of `jit_step.2(34)` and of `jit_step (module 7)`."""
     name = base_name(title)
-    while found := PROGRAM_NUMBER.search(name):
-        name = name[: found.start()]
-    return name
+    end = len(name)
+    for number in reversed(list(PROGRAM_NUMBER.finditer(name))):
+        if number.end() != end:
+            break
+        end = number.start()
+    return name[:end]
 
 
 def template(path: str) -> str:
@@ -78,7 +81,7 @@ def size_of(shape: str) -> tuple[int, ...]:
 ARGUMENT, RESULT, VALUE = "argument", "result", "value"
 ROOTS = (ARGUMENT, RESULT, VALUE)
 NAMED_LINE = re.compile(r"(.+\.\w+):(\d{1,9})")  # a name such as `train.py:61`
-NUMBER = re.compile(r"[.\d]+$")  # of an instruction without a model path
+NUMBER = ".0123456789"  # letters of an instruction's number, where it has no model path
 COMBINED = ";"  # separates the names of operations that a compiler combined
 
 
@@ -180,7 +183,7 @@ def _other_rows(recording: Recording, builder: ForestBuilder) -> I32:
     def path(row: int) -> tuple[str, ...]:
         name = rows.name[row]
         line = NAMED_LINE.fullmatch(name)  # lines move with every edit: the file is the path
-        short = base_name(line[1]) if line else NUMBER.sub("", name)
+        short = base_name(line[1]) if line else name.rstrip(NUMBER)
         return (VALUE, short or rows.op[row] or rows.op_name[row] or NO_PATH)
 
     return builder.rows([rows.name.codes, rows.op.codes, rows.op_name.codes], path)
