@@ -15,7 +15,6 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult, TextContent, Tool
 from support.servers import BIN
-from support.without_iris import without_iris
 
 
 class Asked:
@@ -58,9 +57,7 @@ def text_of(result: CallToolResult) -> str:
 @contextmanager
 def asking(logdir: Path) -> Iterator[Asked]:
     """Start `tb-memplugin mcp LOGDIR`, and yield a session with it."""
-    command = StdioServerParameters(
-        command=str(BIN / "tb-memplugin"), args=["mcp", str(logdir)], env=without_iris(os.environ)
-    )
+    command = StdioServerParameters(command=str(BIN / "tb-memplugin"), args=["mcp", str(logdir)], env=dict(os.environ))
     with start_blocking_portal() as portal:
         client = Client(stdio_client(command))
         with portal.wrap_async_context_manager(client):

@@ -10,7 +10,7 @@ from threading import Event
 from typing import Any
 
 import anyio
-import jsonschema
+import fastjsonschema
 from anyio.abc import ObjectSendStream
 from mcp import MCPError
 from mcp.server import ServerRequestContext
@@ -129,10 +129,7 @@ def call(
 ) -> CallToolResult:
     """Return the answer of a tool, or an error that says what happened, where, and what to do."""
     try:
-        wrong = jsonschema.Draft202012Validator(tool.input_schema).iter_errors(arguments)
-        if (first := next(wrong, None)) is not None:
-            where = "/".join(map(str, first.absolute_path)) or tool.name
-            raise InputError("Wrong arguments", where, f"{first.message[:MAX_MESSAGE]}; see the schema of the tool")
+        _check(tool, arguments)
         # JSON Schema takes 5.0 for an integer.
         whole = {key: int(value) for key, value in arguments.items() if isinstance(value, float) and value.is_integer()}
         with abandoned_when(is_abandoned):
@@ -147,6 +144,15 @@ def call(
         logging.getLogger(__name__).warning("The tool %s failed", tool.name, exc_info=error)
         what, remedy = f"Unexpected failure: {type(error).__name__}", "report it, with the server's log"
         return _result(failed("internal", what, tool.name, remedy), is_error=True)
+
+
+def _check(tool: McpTool, arguments: Mapping[str, Any]) -> None:
+    try:
+        fastjsonschema.validate(tool.input_schema, dict(arguments), use_default=False)
+    except fastjsonschema.JsonSchemaValueException as wrong:
+        where = "/".join(wrong.path[1:]) or tool.name
+        message = wrong.message.removeprefix("data.")[:MAX_MESSAGE]
+        raise InputError("Wrong arguments", where, f"{message}; see the schema of the tool") from None
 
 
 def _result(answer: Mapping[str, Any], is_error: bool = False) -> CallToolResult:

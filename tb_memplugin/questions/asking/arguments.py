@@ -26,13 +26,14 @@ class QuestionArgument(NamedTuple):
         """The JSON Schema of the argument, for tools."""
         limits: dict[str, Any]
         if self.choices:
-            limits = {"enum": list(self.choices)}
+            limits = {"enum": list(map(str, self.choices))}
         elif self.low is not None:
             limits = {"type": "integer", "minimum": self.low, "maximum": self.high}
         else:
             limits = {"type": "string", "maxLength": self.max_length}
             limits |= {"minLength": self.min_length} if self.min_length else {}
-        default = {} if self.default is None else {"default": self.default}
+        plain = self.default if self.low is not None else str(self.default)
+        default = {} if self.default is None else {"default": plain}
         return {**limits, **default, "description": self.help}
 
     def add_to(self, parser: argparse._ActionsContainer, metavar: str | None = None) -> None:
