@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 NUMBER = re.compile(r"([0-9]{1,18})")
 MAX_CACHED = 20_000  # names, which hosts repeat in each run
+MAX_NUMBERS = 64  # that are compared by value: a name from a file may have millions
 
 
 @lru_cache(MAX_CACHED)
 def natural_key(name: str) -> tuple[tuple[int, str], ...]:
     """Return a sort key under which the numbers in names compare by value."""
-    return tuple((int(part), "") if NUMBER.fullmatch(part) else (-1, part) for part in NUMBER.split(name))
+    return tuple((int(part), "") if NUMBER.fullmatch(part) else (-1, part) for part in NUMBER.split(name, MAX_NUMBERS))
 
 
 WORD = re.compile(r"([a-z]*)[^a-z]*\Z", re.ASCII)  # before a number
