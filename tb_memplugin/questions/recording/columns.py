@@ -119,7 +119,7 @@ class RowColumn:
             return found
         known = self.known(rows) if self.known is not None else np.ones(len(rows.which), dtype=bool)
         if self.labels is not None:
-            return Text(np.where(known, found, -1).astype(np.int32), self.labels)
+            return Text(np.where(known, found.astype(np.int32), -1), self.labels)
         return Numbers(found, known)
 
 
