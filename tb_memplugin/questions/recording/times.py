@@ -146,7 +146,7 @@ def _bounds(found: ProgramTimes) -> Text:
     """Return what binds the instruction at each position, empty where it takes no time, or nothing is known."""
     if found.estimated is None:
         return Text(np.full(len(found.seconds), -1, dtype=np.int32), BOUNDS)
-    return Text(np.where(found.estimated.seconds > 0, found.estimated.bound, -1).astype(np.int32), BOUNDS)
+    return Text(np.where(found.estimated.seconds > 0, found.estimated.bound.astype(np.int32), -1), BOUNDS)
 
 
 def times_answer(recording: Recording, asked: Asked) -> TimesAnswerJson:
