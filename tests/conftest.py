@@ -10,6 +10,7 @@ from compileall import compile_dir
 from typing import Any
 
 import pytest
+import support.strict_where
 import support.without_iris  # noqa: F401  # before what imports jsonschema
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 from support.checkout import Guard
