@@ -20,6 +20,7 @@ from tb_memplugin.protos.hlo_pb2 import HloModuleProto, HloProto
 HOST_SPACE = "5"
 DONOR = "jax.buffer_donor"
 SHARDY = b"xla.sdy."  # begins the names of Shardy's attributes and calls, which XLA's older partitioner refuses
+NAMED = "{mesh["  # begins the shardings of JAX 0.12, which are no text of Shardy; XLA aborts where it gets them back
 NEEDS_CODE = "give the step's code to `tb-memplugin fit --try`"
 
 
@@ -36,7 +37,7 @@ class DumpedProgram:
             raise InputError(f"The program is partitioned for {count} devices", step, text)
         if changes.drops_unused or changes.knobs or changes.remat:
             raise InputError("A program of a dump has no knobs, and keeps unused arguments", step, NEEDS_CODE)
-        self._devices, self._module = devices[:count], _changed_module(self._proto, changes)
+        self._devices, self._module = devices[:count], _changed_module(step, self._proto, changes)
 
     def compiler_ir(self, dialect: str) -> Any:
         """Return the program as a module of StableHLO."""
@@ -81,7 +82,7 @@ def _has_shardy(proto: HloModuleProto) -> bool:
     return SHARDY in proto.SerializeToString()
 
 
-def _changed_module(proto: HloModuleProto, changes: Changes) -> Any:
+def _changed_module(step: str, proto: HloModuleProto, changes: Changes) -> Any:
     """Return the program as a module of StableHLO, with changes."""
     from jax._src.interpreters.mlir import make_ir_context
 
@@ -91,6 +92,8 @@ def _changed_module(proto: HloModuleProto, changes: Changes) -> Any:
     with make_ir_context():
         module = ir.Module.parse(lib._jax.mlir.hlo_to_stablehlo(proto.SerializeToString()))
         main = ir.SymbolTable(module.operation)["main"]
+        if any(OLDER in each and each[OLDER].value.startswith(NAMED) for each in _attributes_of(main)):
+            raise InputError("A dump with the shardings of newer JAX cannot be compiled again", step, NEEDS_CODE)
         if _has_shardy(proto):
             drop_older(ir, module)
         for wanted in changes.sharded:
@@ -99,6 +102,12 @@ def _changed_module(proto: HloModuleProto, changes: Changes) -> Any:
         _add(ir, main, "arg_attrs", len(main.type.inputs), [*donors, *_places(ir, module, "arg")])
         _add(ir, main, "res_attrs", len(main.type.results), _places(ir, module, "out"))
     return module
+
+
+def _attributes_of(main: Any) -> Iterator[Any]:
+    """Yield the attributes of each argument and of each result."""
+    for name in ("arg_attrs", "res_attrs"):
+        yield from main.attributes[name] if name in main.attributes else ()
 
 
 def _places(ir: Any, module: Any, prefix: str) -> Iterator[tuple[int, str, Any]]:
