@@ -11,7 +11,9 @@ pytest.importorskip("jax")
 
 from fit.steps import DUMPED_STEP, compile_here, compile_step, dumped, write_code
 
+from tb_memplugin.errors import InputError
 from tb_memplugin.fit.compile_task import CompileTask
+from tb_memplugin.fit.step.dumped_shardings import as_shardy, has_named, shard_named_arguments
 from tb_memplugin.fit.step.step_file import find_step
 from tb_memplugin.fit.sweep import run_name
 from tb_memplugin.model.fit import Candidate, Outcome
@@ -55,6 +57,33 @@ def test_what_cannot_be_changed_is_one_line(tmp_path: Path) -> None:
         assert "has no knobs, and keeps unused arguments" in text
     assert "Nothing to split along the axis: 3" in changed(program, "cpu:4", "shard:3:state").error
     assert "at least 4 devices" in changed(program, "cpu:2").error
+
+
+NAMED = """module @jit_f {
+  func.func @main(%arg0: tensor<8x4xf32> {jax.buffer_donor = true, mhlo.sharding = "{mesh['x'=2,'y'=2], [{'x'}, {}]}"},
+                  %arg1: tensor<f32> {mhlo.sharding = "{replicated}"})
+      -> (tensor<8x4xf32> {mhlo.sharding = "{mesh['x'=2,'y'=2], [{'x'}, {}]}"}) {
+    %0 = stablehlo.reshape %arg0 {mhlo.sharding = "{mesh['x'=2,'y'=2], [{'x'}, {}]}"}
+      : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    return %0 : tensor<8x4xf32>
+  }
+}"""
+
+
+def test_shardings_of_newer_jax_are_split_and_become_those_of_shardy() -> None:
+    from jax._src.interpreters.mlir import make_ir_context
+    from jaxlib.mlir import ir
+
+    with make_ir_context():
+        module = ir.Module.parse(NAMED)
+        assert has_named(ir.SymbolTable(module.operation)["main"])
+        shard_named_arguments(ir, module, [0], "y")
+        text = str(ir.Module.parse(as_shardy(module.operation.get_asm())))
+        with pytest.raises(InputError, match="Nothing to split along the axis: y"):
+            shard_named_arguments(ir, module, [0, 1], "y")
+    assert '@mesh_0 = <["x"=2, "y"=2]>' in text and "mhlo.sharding" not in text and "jax.buffer_donor" in text
+    assert text.count('#sdy.sharding<@mesh_0, [{"x"}, {"y"}]>') == 2  # of an argument and a result
+    assert '#sdy.sharding_per_value<[<@mesh_0, [{"x"}, {"y"}]>]>' in text
 
 
 ON_THE_HOST = """

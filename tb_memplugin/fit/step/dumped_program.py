@@ -14,13 +14,20 @@ from google.protobuf.message import DecodeError
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.knobs import Changes, is_inside
-from tb_memplugin.fit.step.dumped_shardings import OLDER, drop_older, frontend_text, shard_arguments
+from tb_memplugin.fit.step.dumped_shardings import (
+    OLDER,
+    as_shardy,
+    drop_older,
+    frontend_text,
+    has_named,
+    shard_arguments,
+    shard_named_arguments,
+)
 from tb_memplugin.protos.hlo_pb2 import HloModuleProto, HloProto
 
 HOST_SPACE = "5"
 DONOR = "jax.buffer_donor"
 SHARDY = b"xla.sdy."  # begins the names of Shardy's attributes and calls, which XLA's older partitioner refuses
-NAMED = "{mesh["  # begins the shardings of JAX 0.12, which are no text of Shardy
 NEEDS_CODE = "give the step's code to `tb-memplugin fit --try`"
 
 
@@ -37,7 +44,8 @@ class DumpedProgram:
             raise InputError(f"The program is partitioned for {count} devices", step, text)
         if changes.drops_unused or changes.knobs or changes.remat:
             raise InputError("A program of a dump has no knobs, and keeps unused arguments", step, NEEDS_CODE)
-        self._devices, self._module = devices[:count], _changed_module(step, self._proto, changes)
+        self._devices = devices[:count]
+        self._module, self._uses_shardy = _changed_module(self._proto, changes)
 
     def compiler_ir(self, dialect: str) -> Any:
         """Return the program as a module of StableHLO."""
@@ -52,7 +60,7 @@ class DumpedProgram:
         assigned = np.array(self._devices).reshape(self._replicas, self._partitions)
         options = compiler.get_compile_options(self._replicas, self._partitions, assigned, dict(compiler_options))
         build = options.executable_build_options
-        build.use_shardy_partitioner = _has_shardy(self._proto)
+        build.use_shardy_partitioner = self._uses_shardy
         if not build.use_shardy_partitioner:  # the older partitioner chooses shardings of results that have none
             main = import_module("jaxlib.mlir.ir").SymbolTable(self._module.operation)["main"]
             build.allow_spmd_sharding_propagation_to_output = [
@@ -82,8 +90,8 @@ def _has_shardy(proto: HloModuleProto) -> bool:
     return SHARDY in proto.SerializeToString()
 
 
-def _changed_module(step: str, proto: HloModuleProto, changes: Changes) -> Any:
-    """Return the program as a module of StableHLO, with changes."""
+def _changed_module(proto: HloModuleProto, changes: Changes) -> tuple[Any, bool]:
+    """Return the program as a module of StableHLO, with changes, and whether its shardings are Shardy's."""
     from jax._src.interpreters.mlir import make_ir_context
 
     lib: Any = import_module("jax._src.lib")
@@ -92,22 +100,17 @@ def _changed_module(step: str, proto: HloModuleProto, changes: Changes) -> Any:
     with make_ir_context():
         module = ir.Module.parse(lib._jax.mlir.hlo_to_stablehlo(proto.SerializeToString()))
         main = ir.SymbolTable(module.operation)["main"]
-        if changes.sharded and any(OLDER in each and NAMED in each[OLDER].value for each in _attributes_of(main)):
-            raise InputError("Arguments of a dump of newer JAX cannot be sharded", step, NEEDS_CODE)
         if _has_shardy(proto):
             drop_older(ir, module)
         for wanted in changes.sharded:
-            shard_arguments(ir, module, _chosen(names, wanted.arguments), wanted.axis)
+            shard = shard_named_arguments if has_named(main) else shard_arguments
+            shard(ir, module, _chosen(names, wanted.arguments), wanted.axis)
         donors = [(number, DONOR, ir.BoolAttr.get(True)) for number in _chosen(names, changes.donated)]
         _add(ir, main, "arg_attrs", len(main.type.inputs), [*donors, *_places(ir, module, "arg")])
         _add(ir, main, "res_attrs", len(main.type.results), _places(ir, module, "out"))
-    return module
-
-
-def _attributes_of(main: Any) -> Iterator[Any]:
-    """Yield the attributes of each argument and of each result."""
-    for name in ("arg_attrs", "res_attrs"):
-        yield from main.attributes[name] if name in main.attributes else ()
+        if has_named(main):
+            return ir.Module.parse(as_shardy(module.operation.get_asm())), True
+    return module, _has_shardy(proto)
 
 
 def _places(ir: Any, module: Any, prefix: str) -> Iterator[tuple[int, str, Any]]:

@@ -1,7 +1,8 @@
 """Arguments of a dumped program, split along an axis of their mesh: what `shard` does to a traced function.
 
 A dump has shardings as texts of Shardy, such as `#sdy.sharding<@mesh, [{"data"}, {}]>`, as attributes of arguments, and
-of calls that return what they are called with, one for each result of `main`.
+of calls that return what they are called with, one for each result of `main`. Those of JAX 0.12 have their mesh in
+themselves, such as `{mesh['data'=4], [{'data'}, {}]}`, as attributes of arguments, results and what is returned.
 """
 
 import re
@@ -17,6 +18,9 @@ MESH = re.compile(r"(\w+) = #sdy\.mesh<\[(.*?)\]")
 AXIS = re.compile(r'"([^"]+)"=(\d+)')
 DIMENSIONS = re.compile(r"<@(\w+), \[(.*?)\]")
 DIMENSION = re.compile(r"\{([^}]*)\}")
+NAMED = re.compile(r"\{mesh\[(.*?)\], \[(.*?)\]")
+NAMED_ATTRIBUTE = re.compile(r'mhlo\.sharding = "\{mesh\[(.*?)\], \[(.*?)\]\}"')
+REPLICATED = re.compile(r'(?:, )?mhlo\.sharding = "\{replicated\}"')  # of numbers, which Shardy leaves out
 
 
 def split(sharding: str, meshes: str, shape: Sequence[int], axis: str) -> str | None:
@@ -58,6 +62,76 @@ def shard_arguments(ir: Any, module: Any, numbers: Iterable[int], axis: str) -> 
     if not found:
         raise InputError("Nothing to split along the axis", axis, REMEDY)
     main.arg_attrs = ir.ArrayAttr.get(given)
+
+
+def has_named(main: Any) -> bool:
+    """Return whether an argument or a result of `main` has a sharding with a mesh."""
+    attributes = [
+        each for name in ("arg_attrs", "res_attrs") if name in main.attributes for each in main.attributes[name]
+    ]
+    return any(NAMED.search(_older(each)) for each in attributes)
+
+
+def split_named(sharding: str, shape: Sequence[int], axis: str) -> str | None:
+    """As `split`, of a sharding with its mesh."""
+    found = NAMED.search(sharding)
+    if found is None:
+        return None
+    axes, dimensions = (text.replace("'", '"') for text in found.groups())
+    after = split(f"<@mesh, [{dimensions}]", f"mesh = #sdy.mesh<[{axes}]", shape, axis)
+    if after is None:
+        return None
+    own = after.removeprefix("<@mesh, [").removesuffix("]").replace('"', "'")
+    return f"{sharding[: found.start(2)]}{own}{sharding[found.end(2) :]}"
+
+
+def shard_named_arguments(ir: Any, module: Any, numbers: Iterable[int], axis: str) -> None:
+    """As `shard_arguments`, where the shardings have their mesh."""
+    main = ir.SymbolTable(module.operation)["main"]
+    given, results, found = [*main.arg_attrs], [*main.attributes["res_attrs"]], False
+    returned, waiting = [*main.entry_block.operations][-1].operands, [*range(len(results))]
+    for number in numbers:
+        type_, before = main.arguments[number].type, _older(given[number])
+        after = split_named(before, getattr(type_, "shape", ()), axis)
+        if after is None:
+            continue
+        given[number], found = _with_older(ir, given[number], after), True
+        same = (place for place in waiting if main.type.results[place] == type_ and _older(results[place]) == before)
+        if (place := next(same, None)) is not None:
+            waiting.remove(place)
+            results[place] = _with_older(ir, results[place], after)
+            if _older(getattr(returned[place].owner, "attributes", ())) == before:
+                returned[place].owner.attributes[OLDER] = ir.StringAttr.get(after)
+    if not found:
+        raise InputError("Nothing to split along the axis", axis, REMEDY)
+    main.arg_attrs, main.attributes["res_attrs"] = ir.ArrayAttr.get(given), ir.ArrayAttr.get(results)
+
+
+def as_shardy(module: str) -> str:
+    """Return the text of a module with Shardy's shardings: XLA's older partitioner aborts where they have a mesh."""
+    meshes: dict[str, str] = {}
+
+    def replace(line: str) -> str:
+        """A function has a sharding for each argument and result, an operation one for all of its results."""
+        form = "#sdy.sharding<{}>" if "func.func" in line else "#sdy.sharding_per_value<[<{}>]>"
+
+        def shardy(found: re.Match[str]) -> str:
+            axes, dimensions = (text.replace("'", '"') for text in found.groups())
+            mesh = meshes.setdefault(axes, f"mesh_{len(meshes)}")
+            return f"sdy.sharding = {form.format(f'@{mesh}, [{dimensions}]')}"
+
+        return REPLICATED.sub("", NAMED_ATTRIBUTE.sub(shardy, line))
+
+    first, *lines = map(replace, module.splitlines())
+    return "\n".join([first, *(f"sdy.mesh @{name} = <[{axes}]>" for axes, name in meshes.items()), *lines])
+
+
+def _older(attributes: Any) -> str:
+    return str(attributes[OLDER].value) if OLDER in attributes else ""
+
+
+def _with_older(ir: Any, attributes: Any, sharding: str) -> Any:
+    return ir.DictAttr.get({**{one.name: one.attr for one in attributes}, OLDER: ir.StringAttr.get(sharding)})
 
 
 def drop_older(ir: Any, module: Any) -> None:
