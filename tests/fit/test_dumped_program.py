@@ -78,7 +78,7 @@ def test_shardings_of_newer_jax_are_split_and_become_those_of_shardy() -> None:
         module = ir.Module.parse(NAMED)
         assert has_named(ir.SymbolTable(module.operation)["main"])
         shard_named_arguments(ir, module, [0], "y")
-        text = str(ir.Module.parse(as_shardy(module.operation.get_asm())))
+        text = str(ir.Module.parse(as_shardy(str(module.operation.get_asm()))))
         with pytest.raises(InputError, match="Nothing to split along the axis: y"):
             shard_named_arguments(ir, module, [0, 1], "y")
     assert '@mesh_0 = <["x"=2, "y"=2]>' in text and "mhlo.sharding" not in text and "jax.buffer_donor" in text

@@ -74,6 +74,7 @@ def test_a_changed_script_needs_what_the_changed_function_needs(
     script.write_text(HEAD + SCRIPT)
     of_function = tried(capsys, f"{function}:step", target)
     of_script = tried(capsys, str(script), target, "--", "{batch}", "{microbatches}")
-    expected = {"donate:state", "shard:4:state", "drop-unused"} | ({"remat:full"} if target == "cpu:4" else set())
-    assert expected <= {change for changes in of_function for change in changes}
+    found = {change for changes in of_function for change in changes}
+    assert {"donate:state", "drop-unused"} | ({"remat:full"} if target == "cpu:4" else set()) <= found
+    assert found & {"shard:4:state", "shard:data:state"}  # since JAX 0.12, programs name the axes of their mesh
     assert of_script == of_function

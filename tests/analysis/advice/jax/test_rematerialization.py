@@ -188,6 +188,7 @@ def test_a_single_layer_is_left_alone() -> None:
     assert AdviceKind.REMATERIALIZATION not in kinds(compiled(jax.value_and_grad(loss), one, array(4096, WIDTH)))
 
 
+@pytest.mark.skipif(jax.__version_info__ >= (0, 12), reason="since JAX 0.12, the CPU's compiler keeps checkpoints")
 @pytest.mark.parametrize("one", [layer, gated])
 def test_advice_mentions_that_the_cpu_compiler_undoes_checkpointing(one: Any) -> None:
     """Check the default; the other tests here turn it off and get the saving."""
