@@ -66,10 +66,7 @@ def shard_arguments(ir: Any, module: Any, numbers: Iterable[int], axis: str) -> 
 
 def has_named(main: Any) -> bool:
     """Return whether an argument or a result of `main` has a sharding with a mesh."""
-    attributes = [
-        each for name in ("arg_attrs", "res_attrs") if name in main.attributes for each in main.attributes[name]
-    ]
-    return any(NAMED.search(_older(each)) for each in attributes)
+    return any(NAMED.search(_older(each)) for name in ("arg_attrs", "res_attrs") for each in _attributes(main, name))
 
 
 def split_named(sharding: str, shape: Sequence[int], axis: str) -> str | None:
@@ -88,9 +85,9 @@ def split_named(sharding: str, shape: Sequence[int], axis: str) -> str | None:
 def shard_named_arguments(ir: Any, module: Any, numbers: Iterable[int], axis: str) -> None:
     """As `shard_arguments`, where the shardings have their mesh."""
     main = ir.SymbolTable(module.operation)["main"]
-    given, results, found = [*main.arg_attrs], [*main.attributes["res_attrs"]], False
+    given, results, found = _attributes(main, "arg_attrs"), _attributes(main, "res_attrs"), False
     returned, waiting = [*main.entry_block.operations][-1].operands, [*range(len(results))]
-    for number in numbers:
+    for number in numbers if given else ():
         type_, before = main.arguments[number].type, _older(given[number])
         after = split_named(before, getattr(type_, "shape", ()), axis)
         if after is None:
@@ -104,7 +101,9 @@ def shard_named_arguments(ir: Any, module: Any, numbers: Iterable[int], axis: st
                 returned[place].owner.attributes[OLDER] = ir.StringAttr.get(after)
     if not found:
         raise InputError("Nothing to split along the axis", axis, REMEDY)
-    main.arg_attrs, main.attributes["res_attrs"] = ir.ArrayAttr.get(given), ir.ArrayAttr.get(results)
+    main.arg_attrs = ir.ArrayAttr.get(given)
+    if results:
+        main.attributes["res_attrs"] = ir.ArrayAttr.get(results)
 
 
 def as_shardy(module: str) -> str:
@@ -122,8 +121,15 @@ def as_shardy(module: str) -> str:
 
         return REPLICATED.sub("", NAMED_ATTRIBUTE.sub(shardy, line))
 
-    first, *lines = map(replace, module.splitlines())
-    return "\n".join([first, *(f"sdy.mesh @{name} = <[{axes}]>" for axes, name in meshes.items()), *lines])
+    lines = [*map(replace, module.splitlines())]
+    inside = next(number for number, line in enumerate(lines) if line.startswith("module")) + 1
+    lines[inside:inside] = [f"sdy.mesh @{name} = <[{axes}]>" for axes, name in meshes.items()]
+    return "\n".join(lines)
+
+
+def _attributes(main: Any, name: str) -> list[Any]:
+    """Return the attributes of each argument or of each result; empty where none has any."""
+    return [*main.attributes[name]] if name in main.attributes else []
 
 
 def _older(attributes: Any) -> str:
