@@ -49,7 +49,7 @@ def with_ends(pattern):
 
 def is_slow(pattern, method, text):
     subject = text.encode("latin1", "replace") if isinstance(pattern.pattern, bytes) else text
-    # What takes more than the limit, and is not linear, takes a sixty-fourth of it for an eighth.
+    # An eighth of a text on which a pattern is quadratic takes a sixty-fourth of the time, which is above this.
     if seconds(pattern, method, subject[: SIZE // 8 - 1] + subject[-1:]) < LIMIT * SIZE / 160:
         return False
     # Again where it is slow, as another process may have been the reason.

@@ -20,7 +20,7 @@ DIMENSIONS = re.compile(r"<@(\w+), \[(.*?)\]")
 DIMENSION = re.compile(r"\{([^}]*)\}")
 NAMED = re.compile(r"\{mesh\[(.*?)\], \[(.*?)\]")
 NAMED_ATTRIBUTE = re.compile(r'mhlo\.sharding = "\{mesh\[(.*?)\], \[(.*?)\]\}"')
-REPLICATED = re.compile(r'(?:, )?mhlo\.sharding = "\{replicated\}"')  # of numbers, which Shardy leaves out
+REPLICATED = re.compile(r'(?:, )?mhlo\.sharding = "\{replicated\}"')  # of scalars, which need none
 
 
 def split(sharding: str, meshes: str, shape: Sequence[int], axis: str) -> str | None:

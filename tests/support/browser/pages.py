@@ -58,7 +58,7 @@ def open_page(host: Host, context: BrowserContext, expected: str, state: dict[st
 
 
 def load(viewer: Viewer, address: str, color_scheme: Literal["light", "dark"] = "light") -> Viewer:
-    """Load an address in an open page. Of what was there before, only what the browser stores is left."""
+    """Load an address in an open page. The browser's storage stays, the page's own state does not."""
     page = viewer.page
     page.goto("about:blank")
     page.set_viewport_size(VIEWPORT)

@@ -27,7 +27,7 @@ export function Middle({ text, end = TAIL }: Props) {
   );
 }
 
-/** A file and a line, whose number is on one line of the page. */
+/** A file and a line, whose number does not break over two lines of the page. */
 export function SourcePlace({ text }: { text: string }) {
   const line = /:\d+$/.exec(text)?.[0] ?? "";
   return (
