@@ -87,7 +87,7 @@ protos: .venv/tested build/protoc/bin/protoc-gen-mypy ## generate the _pb2 and _
 
 build/protoc/bin/protoc-gen-mypy:
 	$(PYTHON) -m venv build/protoc
-	build/protoc/bin/python -m pip install --quiet 'grpcio-tools==1.71.2' 'mypy-protobuf==3.7.0' setuptools
+	build/protoc/bin/python -m pip install --quiet 'grpcio-tools==1.75.0' 'mypy-protobuf==3.7.0' setuptools
 
 pictures: .venv/tested tb_memplugin/static/index.html chromium ## take the pictures of README.md and docs/ again
 	$(BIN)/python frontend/pictures/take.py
