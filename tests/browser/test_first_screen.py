@@ -133,3 +133,23 @@ def test_answers_of_a_new_user_need_no_scroll(host_of_demo: Host, browser: Brows
                     missed.append((task.question, testid, width, box))
     context.close()
     assert missed == []
+
+
+def test_shares_line_numbers_and_savings_of_a_verdict_are_never_cut(host_of_demo: Host, browser: Browser) -> None:
+    if host_of_demo.name != "standalone":
+        pytest.skip("the verdict is the same in each host")
+    context = new_context(browser)
+    viewer = Viewer(context.new_page())
+    viewer.page.goto(host_of_demo.address({"tab": "memory_viewer", "run": "v5e_mended"}))
+    viewer.wait_until_ready()
+    verdict = viewer.frame.get_by_test_id("headline")
+    until(verdict.inner_text, lambda text: "best: " in text, "no change")
+    for width in (1400, 1100, 900, 720, 390):
+        viewer.page.set_viewport_size({"width": width, "height": 700})
+        viewer.rest()
+        line = verdict.bounding_box()
+        for text in ("activations 81%,", ":64", "−320 MiB (up to −640 MiB)"):
+            box = verdict.get_by_text(text, exact=True).last.bounding_box()
+            assert line and box and box["x"] + box["width"] <= line["x"] + line["width"] + 1, (width, text)
+            assert box["y"] + box["height"] <= line["y"] + line["height"] + 1, (width, text)
+    context.close()

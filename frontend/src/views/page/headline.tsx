@@ -60,29 +60,38 @@ export function Headline({ headline, alarm = false, caveats, problems, children 
   );
 }
 
-/** Letters of a colon and a line number. */
-const LINE_NUMBER = 5;
-
 interface Part {
+  /** What is shown however narrow the line is, such as a role and its share. */
+  start: string;
   text: string;
-  /** Letters at the end that are shown however narrow the line is: a line number, or a saving. */
+  /** Letters at the end of `text` that are always shown, too: a line number, or a saving. */
   end: number;
 }
 
+/** Return a part that is shown in full. */
+const fixed = (start: string): Part => ({ start, text: "", end: 0 });
+
+/** Letters of the colon and the number at the end of a source line. */
+const lineNumber = (line: string) => /:\d+$/.exec(line)?.[0].length ?? 0;
+
 /** Return the parts of the verdict, as questions/kinds/verdict.py: verdict_text does. */
-function partsOf(verdict: RecordingVerdict): string[] {
+function partsOf(verdict: RecordingVerdict): Part[] {
   const { used_bytes: used, limit_bytes: limit, over_bytes: over, role, line, alarm } = verdict;
-  if (alarm !== "") return [alarm];
-  const usage = limit === null ? `Peak ${formatBytes(used)}` : formatBytesOf(used, limit);
-  const padding = verdict.padding_bytes > 0 ? [`padding ${formatShare(verdict.padding_bytes, used)}`] : [];
-  if (over > 0) return [`${formatBytes(over)} over the limit of ${formatBytes(limit ?? 0)}`, ...padding];
-  const place = line === "" ? "" : `, ${line}`;
-  if (role !== "") return [usage, `${role} ${formatShare(verdict.role_bytes, used)}${place}`, ...padding];
-  return [
-    usage,
-    ...(line === "" ? [] : [`most from ${line}, ${formatBytes(verdict.line_bytes)}`]),
-    ...padding,
-  ];
+  if (alarm !== "") return [fixed(alarm)];
+  const usage = fixed(limit === null ? `Peak ${formatBytes(used)}` : formatBytesOf(used, limit));
+  const padding =
+    verdict.padding_bytes > 0 ? [fixed(`padding ${formatShare(verdict.padding_bytes, used)}`)] : [];
+  if (over > 0)
+    return [fixed(`${formatBytes(over)} over the limit of ${formatBytes(limit ?? 0)}`), ...padding];
+  if (role !== "") {
+    const share = `${role} ${formatShare(verdict.role_bytes, used)}`;
+    if (line === "") return [usage, fixed(share), ...padding];
+    return [usage, { start: `${share}, `, text: line, end: lineNumber(line) }, ...padding];
+  }
+  if (line === "") return [usage, ...padding];
+  const bytes = `, ${formatBytes(verdict.line_bytes)}`;
+  const text = `most from ${line}${bytes}`;
+  return [usage, { start: "", text, end: lineNumber(line) + bytes.length }, ...padding];
 }
 
 /** Return the best change, as verdict.py: best_text does; null where there is none. */
@@ -91,7 +100,7 @@ function bestPart(list: AdviceList): Part | null {
   if (best === null) return null;
   const text =
     list.fits_with === null ? `best: ${best.title} ${best.saving}` : `${best.title}: ${best.saving}`;
-  return { text, end: best.saving.length };
+  return { start: "", text, end: best.saving.length };
 }
 
 interface VerdictProps {
@@ -106,17 +115,20 @@ interface VerdictProps {
 export function Verdict({ verdict, advice, busy }: VerdictProps) {
   const isBad = verdict.alarm !== "" || verdict.over_bytes > 0;
   const best = advice === null ? null : bestPart(advice);
-  const parts: Part[] = partsOf(verdict).map((text) => ({ text, end: LINE_NUMBER }));
+  const parts = partsOf(verdict);
   if (best !== null) parts.push(best);
   return (
     <p
       class={isBad ? "verdict-line bad" : "verdict-line"}
       data-testid="headline"
       aria-busy={busy}
-      title={parts.map(({ text }) => text).join(" · ")}
+      title={parts.map(({ start, text }) => start + text).join(" · ")}
     >
       {parts.map((part, i) => (
-        <span key={i}>{i === 0 ? part.text : <Middle {...part} />}</span>
+        <span key={i}>
+          {part.start !== "" && <span>{part.start}</span>}
+          {part.text !== "" && <Middle text={part.text} end={part.end} />}
+        </span>
       ))}
     </p>
   );
