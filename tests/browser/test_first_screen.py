@@ -148,7 +148,7 @@ def test_shares_line_numbers_and_savings_of_a_verdict_are_never_cut(host_of_demo
         viewer.page.set_viewport_size({"width": width, "height": 700})
         viewer.rest()
         line = verdict.bounding_box()
-        for text in ("activations 81%,", ":64", "−320 MiB (up to −640 MiB)"):
+        for text in ("activations 81%,", ":64", "\N{MINUS SIGN}320 MiB (up to \N{MINUS SIGN}640 MiB)"):
             box = verdict.get_by_text(text, exact=True).last.bounding_box()
             assert line and box and box["x"] + box["width"] <= line["x"] + line["width"] + 1, (width, text)
             assert box["y"] + box["height"] <= line["y"] + line["height"] + 1, (width, text)

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Route
 from support.browser.hosts import Host, open_xprof
 from support.browser.logs import DAMAGED, LARGEST, REMAT, SMALL, TRAIN
 from support.browser.pages import new_context
@@ -164,6 +164,25 @@ def test_a_run_that_xprof_does_not_have_can_be_picked(tmp_path: Path, page: Page
         viewer.get("tab-memory_viewer").click()
         viewer.wait_for_state(run=TRAIN, module=LARGEST)
         wait_for_sidebar(page, TRAIN, "Memory Viewer", "localhost", LARGEST)
+
+
+def test_a_link_stays_open_when_xprof_chooses_a_module_late(tmp_path: Path, page: Page) -> None:
+    """XProf has another run, of which it then opens the first module: nobody has picked these."""
+    for run in ("train_step", "v5e_mended", "v5e_train_step"):
+        shutil.copytree(DEMO / run, tmp_path / "logs" / run, ignore=shutil.ignore_patterns("*.hlo_proto.pb"))
+    held: list[Route] = []
+    page.route("**/module_list?**", lambda route: held.append(route))
+    with open_xprof(tmp_path / "logs", tmp_path) as host:
+        page.goto(host.address({"tab": "compare", "run": "v5e_mended"}))
+        viewer = Viewer(page).wait_until_ready()
+        is_at_rest(page)
+        until(lambda: len(held), lambda count: count > 1, "no lists of modules")
+        for route in held:
+            route.continue_()
+        wait_for_sidebar(page, TRAIN, "Memory Viewer", "localhost", SMALL)
+        is_at_rest(page)
+        viewer.wait_for_state(tab="compare", run="v5e_mended")
+        assert "GiB" in viewer.text("headline")
 
 
 def test_a_buffer_leads_to_xprofs_graph_viewer(host: Host, page: Page) -> None:

@@ -42,10 +42,10 @@ let written: XprofPage | null = null;
 let told: XprofPage | null = null;
 let isTelling = false;
 /**
- * Whether our page chose the place, and XProf's own page was not used since. Another tool or host that XProf then
- * chooses is a default of its start, which may end after the choice.
+ * Whether XProf's own page was used since the place came from our page, a link or the history. Before that, another
+ * tool, run or module that XProf writes is a default of its start, which may end after our page has opened the place.
  */
-let isLed = false;
+let isUsed = false;
 /** A navigation of XProf that was under way may override what it is told; a place that it does not have stays so. */
 const MAX_REPEATS = 2;
 const REPEAT_AFTER_MS = 300;
@@ -120,12 +120,12 @@ function connect(): void {
       const next = new URL(url ?? location.href, document.baseURI);
       const wasShown = currentPage !== null;
       written = readPage(next);
-      if (isLed && wasShown && written === null) {
+      if (!isUsed && wasShown && written === null) {
         repeatLater();
         return;
       }
       // Told two places at once, XProf pushes the second one again.
-      const isNewEntry = isPush && !isLed && (written === null || !isSamePage(written, readPage(address())));
+      const isNewEntry = isPush && isUsed && (written === null || !isSamePage(written, readPage(address())));
       if (isNewEntry) told = written;
       const write = isNewEntry ? pushState : replaceState;
       write(state, title, correctUrl(address(), next, isNewEntry, listedRuns()));
@@ -139,7 +139,7 @@ function connect(): void {
   const lead =
     (write: Writer): Writer =>
     (state, title, url) => {
-      isLed ||= write === pushState;
+      isUsed &&= write !== pushState;
       write(state, title, withParameters(new URL(url ?? location.href, document.baseURI), listedRuns()));
       currentPage = readPage(address());
       tellSidebar();
@@ -157,11 +157,11 @@ function connect(): void {
   };
   subscribe(() => tellSidebar());
   // Input in our frame does not arrive here.
-  for (const type of ["pointerdown", "keydown"])
-    window.addEventListener(type, () => (isLed = false), { capture: true, passive: true });
+  for (const type of ["pointerdown", "keydown", "click"])
+    window.addEventListener(type, () => (isUsed = true), { capture: true, passive: true });
   window.addEventListener("popstate", () => {
     if (isTelling) return;
-    isLed = false;
+    isUsed = false;
     told = readPage(address());
     // An entry from before our page wrote its place.
     if (currentPage !== null && told !== null && !hasPlace(address()))
