@@ -104,17 +104,12 @@ def test_answers_of_a_new_user_need_no_scroll(host_of_demo: Host, browser: Brows
     context = new_context(browser)
     page = context.new_page()
     missed = []
-    viewer = Viewer(page)
+    page.goto(host_of_demo.address(TASKS[0].state))
+    viewer = Viewer(page).wait_until_ready()
     for task in TASKS:
         page.set_viewport_size({"width": SIZES[0][0], "height": SIZES[0][1]})
-        # XProf opens its Overview Page when a run that it has follows one that it lacks, so it is loaded each time.
-        if host_of_demo.name == "xprof" or task is TASKS[0]:
-            page.goto("about:blank")
-            page.goto(host_of_demo.address(task.state))
-            viewer = Viewer(page).wait_until_ready()
-        else:
-            viewer.go(host_of_demo.address(task.state))
-            viewer.frame.evaluate("scrollTo(0, 0)")
+        viewer.go(host_of_demo.address(task.state))
+        viewer.frame.evaluate("scrollTo(0, 0)")
         for click in task.clicks:
             viewer.picture()  # a click hits what is drawn
             viewer.frame.get_by_test_id(click).click()
