@@ -130,9 +130,8 @@ def test_answers_of_a_new_user_need_no_scroll(host_of_demo: Host, browser: Brows
     assert missed == []
 
 
+@pytest.mark.parametrize("host_of_demo", ["standalone"], indirect=True)
 def test_shares_line_numbers_and_savings_of_a_verdict_are_never_cut(host_of_demo: Host, browser: Browser) -> None:
-    if host_of_demo.name != "standalone":
-        pytest.skip("the verdict is the same in each host")
     context = new_context(browser)
     viewer = Viewer(context.new_page())
     viewer.page.goto(host_of_demo.address({"tab": "memory_viewer", "run": "v5e_mended"}))
