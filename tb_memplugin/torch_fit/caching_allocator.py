@@ -7,11 +7,8 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
-MIB = 1 << 20
-ROUND = 512  # bytes, of every block
-SMALL = MIB  # largest block of the pool for small ones
-SMALL_SEGMENT, LARGE_SEGMENT = 2 * MIB, 20 * MIB
-OWN_SEGMENT = 10 * MIB  # blocks from this size on have a segment of their own, rounded up to 2 MiB
+from tb_memplugin.readers.torch_snapshot.segments import MAX_SMALL_BYTES, MIN_BLOCK_BYTES, segment_bytes
+
 FIRST_ADDRESS = 0x7F0000000000
 SnapshotStacks = list[list[dict[str, Any]]]  # frames of each stack, innermost first
 
@@ -65,7 +62,7 @@ Pool = tuple[bool, int]  # of small blocks or large ones, for one stream
 
 def rounded(size: int) -> int:
     """Return the size of the block for a request, in bytes."""
-    return max(-(-size // ROUND) * ROUND, ROUND)
+    return max(-(-size // MIN_BLOCK_BYTES) * MIN_BLOCK_BYTES, MIN_BLOCK_BYTES)
 
 
 @dataclass
@@ -87,10 +84,10 @@ class CachingAllocator:
     def allocate(self, size: int, stack: int, stream: int = 0) -> Block:
         """Return a block for so many bytes. Streams do not share free memory."""
         needed = rounded(size)
-        is_small = needed <= SMALL
+        is_small = needed <= MAX_SMALL_BYTES
         block = self._best_fit(needed, (is_small, stream)) or self._reserve(needed, is_small, stack, stream)
         rest = block.size - needed
-        if rest >= ROUND if is_small else rest > SMALL:
+        if rest >= MIN_BLOCK_BYTES if is_small else rest > MAX_SMALL_BYTES:
             self._split(block, needed)
         block.is_free, block.requested, block.stack = False, size, stack
         return block
@@ -110,8 +107,7 @@ class CachingAllocator:
         return free.pop(at)[2] if at < len(free) else None
 
     def _reserve(self, size: int, is_small: bool, stack: int, stream: int) -> Block:
-        own = -(-size // (2 * MIB)) * 2 * MIB
-        wanted = SMALL_SEGMENT if is_small else LARGE_SEGMENT if size < OWN_SEGMENT else own
+        wanted = segment_bytes(size)
         if self.reserved + wanted > self.limit:
             self.release()
         segment = Segment(self._next, wanted, is_small, stack, stream)

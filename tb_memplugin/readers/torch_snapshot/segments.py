@@ -114,8 +114,9 @@ def _block_frames(values: PickleValues, blocks: PickleNodes) -> PickleNodes:
     return frames
 
 
-MIN_BLOCK_BYTES = 512  # kMinBlockSize: block sizes are multiples of it
 MIB = 1 << 20
+MIN_BLOCK_BYTES = 512  # kMinBlockSize: block sizes are multiples of it
+MAX_SMALL_BYTES = MIB  # kSmallSize: the largest block of the pool for small ones
 ROUNDED = "rounded"  # not PyTorch's: sizes are already those of blocks, or there are no blocks
 BUCKETS = 16  # of the setting `roundup_power2_divisions`: 1 MiB, 2 MiB, ... 32 GiB
 
@@ -137,3 +138,11 @@ def round_sizes(size: I64, settings: Mapping[str, Any]) -> I64:
     parts = divisions[np.clip(power - 20, 0, BUCKETS - 1)]
     step = np.maximum((np.int64(1) << power) // np.maximum(parts, 1), 1)
     return np.where((parts > 1) & (size > MIN_BLOCK_BYTES * parts), -(-size // step) * step, plain)
+
+
+def segment_bytes(block: int) -> int:
+    """Return the bytes that PyTorch requests from the driver for a block, as in its CUDACachingAllocator."""
+    if block <= MAX_SMALL_BYTES:
+        return 2 * MIB
+    # Blocks from 10 MiB on have a segment of their own.
+    return 20 * MIB if block < 10 * MIB else -(-block // (2 * MIB)) * 2 * MIB

@@ -6,6 +6,7 @@ from dataclasses import replace
 from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.readers.oom_text.failure import Buffer, Failure, named_buffers, size_of
 from tb_memplugin.readers.oom_text.message import MESSAGE_CHARS, FoundMessage, MessageKind, PrintedFigure
+from tb_memplugin.readers.torch_snapshot.segments import segment_bytes
 from tb_memplugin.sizes import PRINTED as SIZE
 
 PROCESS = re.compile(rf"Process\s+(\d{{1,10}})\s+has\s+({SIZE})\s+memory\s+in\s+use")
@@ -25,20 +26,13 @@ def _with_sums(failure: Failure, found: FoundMessage) -> Failure:
     rows = named_buffers(_buffers(allocated or 0, found.figure("private") or 0, processes))
     in_use = device_in_use if device_in_use is not None or allocated is None else rows.bytes
     # The device's free memory can be mapped as one block. PyTorch's own free memory is fragmented.
-    largest_free = free if free and said.asked and free >= _segment(said.asked) else None
+    largest_free = free if free and said.asked and free >= segment_bytes(said.asked) else None
     device, number = found.name("device"), found.figure("number")
     _explain(found, device, said.asked or 0, free_in_total)
     memory = device if number is None else f"{device.lower()}:{number:d}"
     failure = failure.saying(free=free_in_total, largest_free=largest_free, in_use=in_use)
     caveats = _caveats(unallocated, found.figure("allowed"))
     return replace(failure, memory=memory, rows=rows, used=in_use, cut=total is None, caveats=caveats)
-
-
-def _segment(asked: int) -> int:
-    """Return the bytes that PyTorch requests from the driver for a tensor, as in its CUDACachingAllocator."""
-    if asked <= MIB:
-        return 2 * MIB
-    return 20 * MIB if asked < 10 * MIB else -(-asked // (2 * MIB)) * 2 * MIB
 
 
 def _explain(found: FoundMessage, device: str, asked: int, free: int | None) -> None:
