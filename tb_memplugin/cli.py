@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from tb_memplugin import __version__
 from tb_memplugin.commands.options import budgets, recordings, tools
-from tb_memplugin.commands.terminal import (
+from tb_memplugin.commands.support.terminal import (
     close_quietly,
     complain,
     is_reader_gone,

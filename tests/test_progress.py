@@ -17,7 +17,7 @@ from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.catalog.listing import Listing, listing_of_path
 from tb_memplugin.catalog.listing import read_file as read_now
 from tb_memplugin.catalog.reading import BytesRead, Progress
-from tb_memplugin.commands import terminal as on_terminal
+from tb_memplugin.commands.support import terminal as on_terminal
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.logdir import HostFile, counting, files, remote_files
 

@@ -7,9 +7,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tb_memplugin.commands.output import asked, chosen_recording
-from tb_memplugin.commands.stored_fits import outcomes_beside
-from tb_memplugin.commands.terminal import complain, print_answer, show
+from tb_memplugin.commands.support.output import asked, chosen_recording
+from tb_memplugin.commands.support.stored_fits import outcomes_beside
+from tb_memplugin.commands.support.terminal import complain, print_answer, show
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import Outcome, Tried
 from tb_memplugin.model.recording import Recording

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from tb_memplugin.commands.output import (
+from tb_memplugin.commands.support.output import (
     asked,
     atomic_file,
     check_output,
@@ -13,7 +13,7 @@ from tb_memplugin.commands.output import (
     no_match,
     print_problems,
 )
-from tb_memplugin.commands.terminal import MIN_BYTES, bounded, print_answer, show
+from tb_memplugin.commands.support.terminal import MIN_BYTES, bounded, print_answer, show
 from tb_memplugin.errors import InputError
 from tb_memplugin.questions.asking.files import BaselineFileJson
 from tb_memplugin.questions.asking.json_types import problems_json

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tb_memplugin.commands.output import asked, chosen_recording
-from tb_memplugin.commands.terminal import reply
+from tb_memplugin.commands.support.output import asked, chosen_recording
+from tb_memplugin.commands.support.terminal import reply
 from tb_memplugin.questions.asking.selectors import choose_with_allocations
 from tb_memplugin.questions.asking.text_table import align
 from tb_memplugin.questions.explain.buffers import BuffersAnswerJson, buffers, one_buffer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tb_memplugin.commands.terminal import reply
+from tb_memplugin.commands.support.terminal import reply
 from tb_memplugin.fit import cache as fit
 from tb_memplugin.fleet.cache import SummaryCache
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tb_memplugin.catalog.dumps import missing_text
 from tb_memplugin.commands import baseline
-from tb_memplugin.commands.output import asked, listing_and_pattern, listing_of, no_match, print_problems
-from tb_memplugin.commands.terminal import reply
+from tb_memplugin.commands.support.output import asked, listing_and_pattern, listing_of, no_match, print_problems
+from tb_memplugin.commands.support.terminal import reply
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import Outcome, outcome_json
 from tb_memplugin.model.kinds import FAIL_ON

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from tb_memplugin.commands.output import asked, listing_of, print_problems
-from tb_memplugin.commands.terminal import complain, paragraphs, reply
+from tb_memplugin.commands.support.output import asked, listing_of, print_problems
+from tb_memplugin.commands.support.terminal import complain, paragraphs, reply
 from tb_memplugin.questions.compare.baseline_file import parse_tolerance
 from tb_memplugin.questions.compare.compare_text import lines, markdown
 from tb_memplugin.questions.compare.comparison import Pair

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 
-from tb_memplugin.commands.output import asked, chosen_recording
-from tb_memplugin.commands.stored_fits import outcomes_beside
-from tb_memplugin.commands.terminal import print_answer, show
+from tb_memplugin.commands.support.output import asked, chosen_recording
+from tb_memplugin.commands.support.stored_fits import outcomes_beside
+from tb_memplugin.commands.support.terminal import print_answer, show
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.explain.explain import explain
 from tb_memplugin.questions.explain.explain_answer import explain_answer

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from tb_memplugin.catalog.fit_records import records_of_path
 from tb_memplugin.commands.options.recordings import EXPORTED
-from tb_memplugin.commands.output import (
+from tb_memplugin.commands.support.output import (
     check_format,
     check_output,
     listing_of,

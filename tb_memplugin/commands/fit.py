@@ -12,9 +12,9 @@ from itertools import chain
 from pathlib import Path
 from threading import Event, Lock
 
-from tb_memplugin.commands.output import asked
-from tb_memplugin.commands.stored_fits import is_stored, show_stored
-from tb_memplugin.commands.terminal import complain, reply
+from tb_memplugin.commands.support.output import asked
+from tb_memplugin.commands.support.stored_fits import is_stored, show_stored
+from tb_memplugin.commands.support.terminal import complain, reply
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.advice import USUAL_PIECES, try_answers
 from tb_memplugin.fit.compile_task import MAIN, Limits, ScriptCall, is_script

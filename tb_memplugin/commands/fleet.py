@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tb_memplugin.commands.options.shared import TABLES
-from tb_memplugin.commands.output import asked, check_format, check_output, output_file, print_written
-from tb_memplugin.commands.terminal import complain, paragraphs, print_answer, reply, show
+from tb_memplugin.commands.support.output import asked, check_format, check_output, output_file, print_written
+from tb_memplugin.commands.support.terminal import complain, paragraphs, print_answer, reply, show
 from tb_memplugin.errors import InputError
 from tb_memplugin.executors import DaskCluster, LocalProcesses, TaskExecutor
 from tb_memplugin.fleet import series

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tb_memplugin.commands.terminal import reply
+from tb_memplugin.commands.support.terminal import reply
 from tb_memplugin.hosts import hook
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
 from tb_memplugin.questions.asking.files import HookAnswerJson

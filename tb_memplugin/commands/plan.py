@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tb_memplugin.catalog.fit_records import records_of_path
 from tb_memplugin.commands.fit import STOPPED, asked_step, complain_of, open_sweep, progress
-from tb_memplugin.commands.output import asked, print_problems
-from tb_memplugin.commands.stored_fits import is_stored
-from tb_memplugin.commands.terminal import complain, reply
+from tb_memplugin.commands.support.output import asked, print_problems
+from tb_memplugin.commands.support.stored_fits import is_stored
+from tb_memplugin.commands.support.terminal import complain, reply
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.plan import compile_plan, knobs_of_batch, proposed_knobs
 from tb_memplugin.model.fit_plan import Plan, plan

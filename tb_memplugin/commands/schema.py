@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from tb_memplugin import schemas
-from tb_memplugin.commands.terminal import print_answer, show
+from tb_memplugin.commands.support.terminal import print_answer, show
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
 from tb_memplugin.questions.asking.files import SchemasAnswerJson
 

@@ -9,8 +9,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from tb_memplugin import __version__
-from tb_memplugin.commands.output import atomic_file
-from tb_memplugin.commands.terminal import reply
+from tb_memplugin.commands.support.output import atomic_file
+from tb_memplugin.commands.support.terminal import reply
 from tb_memplugin.errors import InputError
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
 from tb_memplugin.questions.asking.files import SkillAnswerJson

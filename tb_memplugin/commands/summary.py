@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from tb_memplugin.commands.output import asked, listing_of, print_problems
-from tb_memplugin.commands.terminal import print_answer, show
+from tb_memplugin.commands.support.output import asked, listing_of, print_problems
+from tb_memplugin.commands.support.terminal import print_answer, show
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.questions.asking.json_types import problems_json
 from tb_memplugin.questions.asking.text_table import align

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from tb_memplugin.commands.output import asked, chosen_recording
-from tb_memplugin.commands.terminal import reply
+from tb_memplugin.commands.support.output import asked, chosen_recording
+from tb_memplugin.commands.support.terminal import reply
 from tb_memplugin.questions.asking.selectors import choose_main_program
 from tb_memplugin.questions.recording.times import lines, times_answer
 

@@ -12,7 +12,7 @@ from support.changed import changed_logdir
 from support.servers import DEMO
 
 from tb_memplugin.cli import main
-from tb_memplugin.commands.terminal import bounded
+from tb_memplugin.commands.support.terminal import bounded
 from tb_memplugin.questions.compare.compare_text import code
 
 HOSTILE = "`x` | <img src=x> [a](javascript:b)\n# @all \x1b[31m"

@@ -17,7 +17,7 @@ from support.command_line import run
 from support.servers import DEMO, TESTS
 
 from tb_memplugin import cli
-from tb_memplugin.commands import output
+from tb_memplugin.commands.support import output
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import is_read_with
 

@@ -11,7 +11,7 @@ import pytest
 from analysis.compare.test_pairs import replace_paths, stored
 
 from tb_memplugin import commands
-from tb_memplugin.commands.terminal import complain, show
+from tb_memplugin.commands.support.terminal import complain, show
 from tb_memplugin.questions.compare.baseline_file import parse, text_of
 
 ODD = "a\x9b31mb\u202ec\x1b]0;d\x07\n\r"

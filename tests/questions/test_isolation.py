@@ -21,7 +21,8 @@ import tb_memplugin.analysis
 from tb_memplugin.analysis.isolate import each
 from tb_memplugin.catalog.listing import Listing, Problem
 from tb_memplugin.cli import main
-from tb_memplugin.commands import check, compare, export, output, summary
+from tb_memplugin.commands import check, compare, export, summary
+from tb_memplugin.commands.support import output
 from tb_memplugin.errors import FAILURES, ReadError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import endpoints

@@ -15,7 +15,7 @@ from werkzeug.test import Client
 from tb_memplugin.analysis.advice import ADVISERS, Advice, advise, model
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.catalog.catalog import Catalog
-from tb_memplugin.commands.output import listing_of
+from tb_memplugin.commands.support.output import listing_of
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.recording import advice as view

@@ -14,7 +14,7 @@ from support.subjects import both_ways, every_subject, recordings
 from tb_memplugin.analysis.replay.what_if import NO_CHANGE, lifetimes, peak_after, replace_lifetimes
 from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak, reserved_bytes, usage
 from tb_memplugin.analysis.usage.live_set import live_rows
-from tb_memplugin.commands.output import listing_of
+from tb_memplugin.commands.support.output import listing_of
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.hlo.shared_bytes import union_over_time

@@ -18,7 +18,7 @@ from typing import BinaryIO, cast
 from tb_memplugin.catalog.dumps import skipped_text
 from tb_memplugin.catalog.listing import Listing, listing_of_path, listing_of_stream
 from tb_memplugin.catalog.reading import Progress
-from tb_memplugin.commands.terminal import complain, print_answer, show, shown_on_terminal
+from tb_memplugin.commands.support.terminal import complain, print_answer, show, shown_on_terminal
 from tb_memplugin.errors import FAILURES, InputError
 from tb_memplugin.logdir import is_read_with, is_remote
 from tb_memplugin.model.recording import Recording

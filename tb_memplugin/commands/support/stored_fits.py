@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from tb_memplugin.catalog.fit_records import FitRecords, records_of_path
-from tb_memplugin.commands.output import asked, chosen_recording, print_problems
-from tb_memplugin.commands.terminal import reply
+from tb_memplugin.commands.support.output import asked, chosen_recording, print_problems
+from tb_memplugin.commands.support.terminal import reply
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir.names import parse_program
 from tb_memplugin.model.fit import RECORD, Outcome
