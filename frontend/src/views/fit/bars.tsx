@@ -2,7 +2,7 @@ import { useMemo, useRef } from "preact/hooks";
 import { onPress } from "../../base/input";
 import { formatBytes, formatCount, formatLeft } from "../../base/units";
 import { byteTicks } from "../../layout/axis";
-import { highest, stackedRoles } from "../../layout/fit";
+import { highest, stackedRoles } from "../../layout/fit/chart";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
 import { ROLES } from "../../payload/generated/constants";
 import { choiceNamer, leftOf, reservedText, stateOf } from "../../payload/responses/fit";

@@ -1,5 +1,5 @@
 import { formatBytes, formatExact, formatLeft, formatShare } from "../../base/units";
-import { stackedRoles } from "../../layout/fit";
+import { stackedRoles } from "../../layout/fit/chart";
 import type { Api } from "../../payload/api";
 import type { FitCandidate, FitStep, Summary } from "../../payload/generated/answers";
 import {

@@ -1,7 +1,7 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import { onPress } from "../../base/input";
 import { nearestMark } from "../../layout/axis";
-import { type FitChart, fitChart, type FitPoint } from "../../layout/fit";
+import { type FitChart, fitChart, type FitPoint } from "../../layout/fit/chart";
 import type { FitStep } from "../../payload/generated/answers";
 import { ROLES } from "../../payload/generated/constants";
 import { choiceKey, choiceNamer, reservedText } from "../../payload/responses/fit";

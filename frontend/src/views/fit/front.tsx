@@ -1,7 +1,7 @@
 import { useMemo, useRef } from "preact/hooks";
 import { onPress } from "../../base/input";
 import { byteTicks } from "../../layout/axis";
-import { fitFront, type FrontPoint } from "../../layout/fit_front";
+import { fitFront, type FrontPoint } from "../../layout/fit/front";
 import { rateText, reservedText } from "../../payload/responses/fit";
 import { inFullWindow, useFullWindow } from "../browser/full_window";
 import { useWidth } from "../browser/hooks";

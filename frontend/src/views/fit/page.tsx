@@ -1,6 +1,6 @@
 import { useEffect, useMemo } from "preact/hooks";
-import { hasCurve, numberOf } from "../../layout/fit";
-import { hasRates } from "../../layout/fit_front";
+import { hasCurve, numberOf } from "../../layout/fit/chart";
+import { hasRates } from "../../layout/fit/front";
 import type { Api } from "../../payload/api";
 import type { Fit, FitCandidate, FitStep, Runs } from "../../payload/generated/answers";
 import { choiceKey, stepKey, stepName, versionTexts } from "../../payload/responses/fit";

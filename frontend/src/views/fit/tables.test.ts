@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { candidateTexts, largestLines } from "../../layout/fit";
+import { candidateTexts, largestLines } from "../../layout/fit/chart";
 import { fitStep, TWO_CHOICES } from "../../payload/responses/fixture";
 import { savedLines, sortedBy } from "../tables/fixture";
 import { candidateColumns, largestColumns } from "./tables";

@@ -1,7 +1,7 @@
 import { useMemo } from "preact/hooks";
 import { formatCount, formatCounted, formatExact, formatLeft } from "../../base/units";
-import { boundBy, candidateTexts, type LargestLine, largestLines } from "../../layout/fit";
-import { hasRates } from "../../layout/fit_front";
+import { boundBy, candidateTexts, type LargestLine, largestLines } from "../../layout/fit/chart";
+import { hasRates } from "../../layout/fit/front";
 import type { Value } from "../../layout/table/fields";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
 import {

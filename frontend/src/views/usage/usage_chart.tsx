@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useContext, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import "../../base/locale";
+import "./locale";
 import uPlot from "uplot";
 import { formatBytes, formatCount } from "../../base/units";
 import { type Axis, MIN_POSITIONS, restoreSpan, type Span } from "../../layout/axis";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { fitCandidate, fitStep, LIMIT, TWO_CHOICES } from "../payload/responses/fixture";
-import { nearestMark } from "./axis";
-import { boundBy, fitChart, hasCurve, highest, largestLines, limitsOf } from "./fit";
+import { fitCandidate, fitStep, LIMIT, TWO_CHOICES } from "../../payload/responses/fixture";
+import { nearestMark } from "../axis";
+import { boundBy, fitChart, hasCurve, highest, largestLines, limitsOf } from "./chart";
 
 const step = fitStep([
   fitCandidate(0, 4),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { fitCandidate, fitStep } from "../payload/responses/fixture";
-import { fitFront, hasRates } from "./fit_front";
+import { fitCandidate, fitStep } from "../../payload/responses/fixture";
+import { fitFront, hasRates } from "./front";
 
 const slow = fitCandidate(8, 4, { items_per_second: 100, on_front: true });
 const fast = fitCandidate(16, 8, { items_per_second: 200, on_front: true });

@@ -1,8 +1,8 @@
-import { formatShare } from "../base/units";
-import type { FitCandidate, FitStep } from "../payload/generated/answers";
-import { ROLES } from "../payload/generated/constants";
-import { type CandidateState, knobText, STATE_TEXT, stateOf } from "../payload/responses/fit";
-import { byteTicks, positionTicks, type Tick } from "./axis";
+import { formatShare } from "../../base/units";
+import type { FitCandidate, FitStep } from "../../payload/generated/answers";
+import { ROLES } from "../../payload/generated/constants";
+import { type CandidateState, knobText, STATE_TEXT, stateOf } from "../../payload/responses/fit";
+import { byteTicks, positionTicks, type Tick } from "../axis";
 
 /** Persistent roles are at the bottom, so that the roles that grow with the knob are on top. */
 const ROLE_ORDER = [1, 2, 11, 7, 3, 6, 0, 9, 10, 4, 5, 8];

@@ -1,7 +1,7 @@
-import type { FitStep } from "../payload/generated/answers";
-import { stateOf } from "../payload/responses/fit";
-import { positionTicks, type Tick } from "./axis";
-import { type FitPoint, highest, limitsOf } from "./fit";
+import type { FitStep } from "../../payload/generated/answers";
+import { stateOf } from "../../payload/responses/fit";
+import { positionTicks, type Tick } from "../axis";
+import { type FitPoint, highest, limitsOf } from "./chart";
 
 const MAX_RATE_TICKS = 6;
 const MARGIN = 1.12;
