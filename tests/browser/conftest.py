@@ -121,8 +121,10 @@ def shared_viewer(host: Host, session_context: tuple[BrowserContext, Watch]) -> 
 
 @pytest.fixture
 def viewer(shared_viewer: Viewer, host: Host, context: BrowserContext) -> Viewer:
-    """Return the shared page, at the largest program of a run in its initial state."""
+    """Return the shared page, at the largest program of a run in its initial state, scrolled to the top."""
     shared_viewer.go(host.address(START))
+    # The page returns to where a test left it, and holds that place until there is input.
+    shared_viewer.frame.evaluate("dispatchEvent(new Event('wheel')); scrollTo(0, 0)")
     shared_viewer.picture()
     return shared_viewer
 
