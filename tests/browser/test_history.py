@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
+from support.browser.hosts import in_host
 from support.browser.logs import LARGEST, REMAT, SMALL, TRAIN
 from support.browser.pages import Open
 from support.browser.viewer import Viewer, until
@@ -122,3 +123,20 @@ def test_another_tab_starts_at_its_top_and_back_returns_to_the_row(open_at: Open
 
 def scrolled(viewer: Viewer) -> float:
     return float(viewer.frame.locator("html").evaluate("() => scrollY"))
+
+
+@in_host("standalone")
+@pytest.mark.parametrize("change", [{"module": SMALL}, {"tab": "compare"}, {"tab": "overview"}], ids=str)
+def test_the_page_is_loading_as_soon_as_its_address_has_changed(open_at: Open, change: dict[str, str]) -> None:
+    viewer = open_at(tab="memory_viewer", run=TRAIN, module=LARGEST)
+    viewer.page.route("**/api/**", lambda route: None)
+    said = viewer.frame.evaluate(
+        """change => new Promise(done => {
+          addEventListener('hashchange', () => setTimeout(() => done(document.documentElement.dataset.state)));
+          const parts = new URLSearchParams(location.hash.slice(1));
+          for (const [key, value] of Object.entries(change)) parts.set(key, value);
+          location.hash = parts.toString();
+        })""",
+        change,
+    )
+    assert said == "loading"

@@ -6,7 +6,7 @@ import type { ChangeCausesQuery, CompareQuery } from "../../payload/generated/cl
 import { CallGraphSection } from "../call_graph/call_graph";
 import { PROGRAM_TERMS, TermsContext, termsOf } from "../data/terms";
 import { useFetched, useLastFetched } from "../data/use_fetched";
-import type { PageProps } from "../data/use_recording";
+import { type PageProps, usePageState } from "../data/use_recording";
 import { PageFrame } from "../page/details";
 import { Headline } from "../page/headline";
 import { store, useViewState } from "../state/view_state";
@@ -82,11 +82,7 @@ export function ComparePage({ api, runs, run, listing, onState }: Props) {
     (key, signal) => api.compare(JSON.parse(key) as CompareQuery, signal),
   );
   const [graphReady, setGraphReady] = useState(false);
-  const settled = error !== null || (!waiting && (value === null || !hasCallGraph(value) || graphReady));
-  useEffect(
-    () => onState(error !== null ? "error" : settled ? "ready" : "loading", null),
-    [error, settled, JSON.stringify(query)],
-  );
+  usePageState(onState, error, !waiting && (value === null || !hasCallGraph(value) || graphReady));
   useEffect(() => {
     // Written to the URL, so that a shared link means the same after a newer run has appeared.
     if (pair !== null && store.get().tab === "compare" && store.get().run === run) store.fill(pair);

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { asError } from "../../base/errors";
 import type { Api } from "../../payload/api";
 import { keepColumns } from "../../payload/recording/lifetimes";
@@ -60,6 +60,22 @@ export interface PageProps {
   onState: OnPageState;
 }
 
+/** Report whether a page is complete, or its error, and the positions that it shows. Null reports nothing. */
+export function usePageState(
+  onState: OnPageState | null,
+  error: Error | null,
+  complete: boolean,
+  shown: Positions | null = null,
+): void {
+  const state = error !== null ? "error" : complete ? "ready" : "loading";
+  // At once, so that "ready" is never said of what the URL meant before.
+  useLayoutEffect(() => {
+    if (state === "loading") onState?.(state, shown);
+  }, [onState === null, state]);
+  // After the effects of the page's parts, which draw.
+  useEffect(() => onState?.(state, shown), [onState === null, state, shown]);
+}
+
 interface LoadingRecording {
   /** The first view: figures, usage and the largest rows. */
   first: Fetched<FirstView>;
@@ -85,11 +101,7 @@ export function useRecording(
     () => ({ ...fetched, value: fetched.value && keepColumns(fetched.value, early.value) }),
     [fetched.value, fetched.error, early.value],
   );
-  const error = first.error ?? all.error;
-  const ready = first.value !== null && all.value !== null;
-  useEffect(() => {
-    onState(error !== null ? "error" : ready ? "ready" : "loading", first.value);
-  }, [error, ready, first.value]);
+  usePageState(onState, first.error ?? all.error, first.value !== null && all.value !== null, first.value);
   return { first, all, early: early.value };
 }
 

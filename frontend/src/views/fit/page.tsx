@@ -1,11 +1,11 @@
-import { useEffect, useMemo } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { hasCurve, numberOf } from "../../layout/fit/chart";
 import { hasRates } from "../../layout/fit/front";
 import type { Api } from "../../payload/api";
 import type { Fit, FitCandidate, FitStep, Runs } from "../../payload/generated/answers";
 import { choiceKey, stepKey, stepName, versionTexts } from "../../payload/responses/fit";
 import { useAttempt } from "../data/use_fetched";
-import type { PageProps } from "../data/use_recording";
+import { type PageProps, usePageState } from "../data/use_recording";
 import { PageFrame } from "../page/details";
 import { Headline } from "../page/headline";
 import { store, useViewState } from "../state/view_state";
@@ -25,7 +25,7 @@ interface Props extends PageProps {
 /** Candidates of a fit: the memory that each needs, and the largest value of the searched knob that fits. */
 export function FitPage({ api, fit, runs, onState }: Props) {
   const wanted = useViewState((state) => state.fit_step);
-  useEffect(() => onState(fit === null ? "loading" : "ready", null), [fit]);
+  usePageState(onState, null, fit !== null);
   if (fit === null) return <div class="placeholder" aria-busy="true" />;
   const step = fit.steps.find((each) => stepKey(each) === wanted) ?? mostCandidates(fit.steps);
   if (step === undefined) return <NoFit fit={fit} />;

@@ -4,7 +4,7 @@ import { outside } from "../../layout/fleet/devices";
 import type { FleetMemory } from "../../payload/generated/answers";
 import { rowsOf, rowWithId } from "../../payload/responses/fleet";
 import { useAttempt } from "../data/use_fetched";
-import type { PageProps } from "../data/use_recording";
+import { type PageProps, usePageState } from "../data/use_recording";
 import { PageFrame } from "../page/details";
 import { store, useViewState } from "../state/view_state";
 import { Choice } from "../widgets/choice";
@@ -101,8 +101,7 @@ export function FleetPage({ api, run, onState }: Props) {
     ({ meta }) => meta.running,
   );
   const wanted = useViewState((state) => state.fleet_memory);
-  const settled = error !== null || (fleet !== null && !fleet.meta.running);
-  useEffect(() => onState(error !== null ? "error" : settled ? "ready" : "loading", null), [error, settled]);
+  usePageState(onState, error, fleet !== null && !fleet.meta.running);
   // Written to the URL, so that a shared link means the same after a newer run has appeared.
   useEffect(() => {
     if (store.get().tab === "fleet") store.fill({ run });

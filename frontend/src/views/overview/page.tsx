@@ -5,7 +5,7 @@ import type { Api } from "../../payload/api";
 import type { CoResidency, Listing, OverviewRow, ResidentProgram } from "../../payload/generated/answers";
 import type { AdviceById } from "../../payload/responses/names";
 import { useFetched, useLastFetched } from "../data/use_fetched";
-import type { PageProps } from "../data/use_recording";
+import { type PageProps, usePageState } from "../data/use_recording";
 import { AssumedCapacity } from "../page/figures";
 import { Headline } from "../page/headline";
 import { openRecording } from "../state/tabs";
@@ -152,7 +152,7 @@ export function OverviewPage({ api, run, listing, onState }: Props) {
   const pending = all.value === null;
   const value = all.value ?? figures.value;
   const advice = useAdvice(api, all.value?.rows ?? null);
-  useEffect(() => onState(error !== null ? "error" : pending ? "loading" : "ready", null), [pending, error]);
+  usePageState(onState, error, !pending);
   if (error !== null) return <ErrorMessage error={error} />;
   if (value === null) return <div class="placeholder" aria-busy="true" />;
   return (

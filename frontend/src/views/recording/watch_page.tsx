@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { cssColor, roleColors } from "../../base/colors";
 import { formatShare } from "../../base/units";
 import { formatTime, labelCenter, timeAxis } from "../../layout/axis";
@@ -10,7 +10,7 @@ import { FREE } from "../../payload/generated/constants";
 import { useWidth } from "../browser/hooks";
 import { TermsContext, termsOf } from "../data/terms";
 import { useLastFetched } from "../data/use_fetched";
-import { allRows, type Curve, type PageProps, useCurve } from "../data/use_recording";
+import { allRows, type Curve, type PageProps, useCurve, usePageState } from "../data/use_recording";
 import { ByteAxis } from "../drawing/byte_axis";
 import { Figures } from "../page/figures";
 import { Caveats, Verdict } from "../page/headline";
@@ -205,9 +205,7 @@ export function WatchPage({ summary, onState, ...shared }: Props) {
     const { position, zoom } = store.get();
     store.fill(keepTimes({ position, zoom }, last.times, next.times));
   });
-  useEffect(() => {
-    onState(error !== null ? "error" : curve === null ? "loading" : "ready", curve?.view ?? null);
-  }, [error, curve]);
+  usePageState(onState, error, curve !== null, curve?.view);
   if (error !== null) return <ErrorMessage error={error} />;
   if (curve === null) return <div class="placeholder" aria-busy="true" />;
   return (

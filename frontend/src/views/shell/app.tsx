@@ -18,7 +18,7 @@ import { ComparePage } from "../compare/page";
 import { SourceCodeContext } from "../data/source_code";
 import { termsOf } from "../data/terms";
 import { useFetched, useFollowed } from "../data/use_fetched";
-import type { PageState, Positions } from "../data/use_recording";
+import { type PageState, type Positions, usePageState } from "../data/use_recording";
 import { type PictureNames, PictureNamesContext } from "../drawing/save_picture";
 import { FitPage } from "../fit/page";
 import { FleetPage } from "../fleet/fleet";
@@ -164,10 +164,8 @@ export function App({ api }: { api: Api }) {
   const fullListing = CHOOSERS[tab] === null && available && error === null ? listing.value : null;
   const empty = tab !== "fit" && (noRuns || (wantedTab !== "" && listing.value !== null && !available));
   const settled = error !== null || empty || options !== null || fullListing !== null;
-  useEffect(() => {
-    if (chosen === null && fullListing === null && (!isOfLogdir(tab) || error !== null || empty))
-      setPageState(!settled ? "loading" : error === null ? "ready" : "error");
-  }, [chosen, fullListing, settled, error, tab]);
+  const hasPage = chosen !== null || fullListing !== null || (isOfLogdir(tab) && error === null && !empty);
+  usePageState(hasPage ? null : setPageState, error, settled);
 
   const shared = { api, onState: setPageState };
   const one = { ...shared, problems, key: chosen?.id };

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import { liveAt } from "../../layout/usage/live_set";
 import type { Api } from "../../payload/api";
@@ -8,7 +8,7 @@ import type { RecordingData } from "../../payload/recording/recording";
 import { CallGraphSection } from "../call_graph/call_graph";
 import { SNAPSHOT_TERMS, TermsContext } from "../data/terms";
 import { useFetched, useLastFetched } from "../data/use_fetched";
-import { allRows, type PageProps } from "../data/use_recording";
+import { allRows, type PageProps, usePageState } from "../data/use_recording";
 import { PageFrame, useDetails } from "../page/details";
 import { FigureList } from "../page/figures";
 import { Headline } from "../page/headline";
@@ -39,7 +39,7 @@ function DeviceProfilePage({ api, summary, snapshots, problems, onState }: Snaps
   const [graphReady, setGraphReady] = useState(false);
   const error = profile.error ?? all.error;
   const ready = profile.value !== null && all.value !== null && graphReady;
-  useEffect(() => onState(error !== null ? "error" : ready ? "ready" : "loading", null), [error, ready]);
+  usePageState(onState, error, ready);
   if (profile.error !== null) return <ErrorMessage error={profile.error} />;
   // What comes later would move what is below it.
   if (profile.value === null || (snapshots > 1 && growth.waiting && growth.value === null))
