@@ -1,1 +1,1 @@
-"""What commands share: their input, their output, and answers that a logdir already contains."""
+"""Input and output of commands, and answers from the fits that a logdir contains."""
